@@ -1,0 +1,1 @@
+"""Workloads that provoke one wait each."""
