@@ -52,7 +52,7 @@ class Capture(msgspec.Struct, frozen=True, kw_only=True):
 class DeviceLedger(msgspec.Struct, frozen=True, kw_only=True):
     """Exclusive account of one physical device: the ledger's values sum to `window_ns` exactly.
 
-    `start_ns` is the trace-clock time at which the window begins. `steps` counts the NVTX steps inside it (0 = none found).
+    `start_ns` is the trace-clock time at which the window begins.
     """
 
     device: str

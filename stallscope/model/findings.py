@@ -49,7 +49,7 @@ class Recoverable(msgspec.Struct, frozen=True, kw_only=True):
 class Finding(msgspec.Struct, frozen=True, kw_only=True):
     """One wait class on one or more devices.
 
-    Raises `ValueError` when built without evidence or with a recoverable interval outside 0...wait_ns: neither may exist.
+    Raises `ValueError` when built without evidence or with a recoverable interval outside 0…wait_ns.
     """
 
     id: str
@@ -78,7 +78,7 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Check(msgspec.Struct, frozen=True, kw_only=True):
-    """What one rule concluded. `clean` is a claim; `not_applicable` says which data is missing and how to collect it."""
+    """What one rule concluded. `clean` is a claim; `not_applicable` names the missing data and the flag for it."""
 
     wait: str
     outcome: Literal["found", "clean", "not_applicable", "failed"]

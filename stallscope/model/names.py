@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
+from typing import SupportsIndex
 
 import numpy as np
 import numpy.typing as npt
@@ -24,8 +25,8 @@ class Names:
     def __iter__(self) -> Iterator[str]:
         return iter(self._texts)
 
-    def __getitem__(self, name: int | np.integer[object]) -> str:
-        return self._texts[int(name)]
+    def __getitem__(self, name: SupportsIndex) -> str:
+        return self._texts[name]
 
     def matching(self, pattern: str) -> BoolArray:
         """One flag a distinct name: does the regular expression match (`re.search`)? Index it with a name column."""
