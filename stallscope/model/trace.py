@@ -44,11 +44,17 @@ class Thread:
 
 @dataclass(frozen=True, slots=True)
 class CaptureInfo:
-    """What was collected (`collected[key]` is yes, no or unknown) and what the reader noticed on the way."""
+    """What was collected (`collected[key]` is yes, no or unknown) and what the reader noticed on the way.
+
+    `driver_version` is the NVIDIA driver's (`580.159.04`), `cuda_driver_version` the CUDA version it supports
+    (`13000`); empty when the capture does not tell.
+    """
 
     collected: Mapping[str, Collected] = field(default_factory=dict)
     graph_trace: Literal["node", "graph", "none", "unknown"] = "unknown"
     notes: tuple[CaptureNote, ...] = ()
+    driver_version: str = ""
+    cuda_driver_version: str = ""
 
 
 @dataclass(frozen=True, slots=True)
