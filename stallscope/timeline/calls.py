@@ -1,0 +1,179 @@
+"""Host API calls by what they do to the device, and exact questions about what a thread was doing."""
+
+from __future__ import annotations
+
+from enum import IntEnum
+
+import numpy as np
+import numpy.typing as npt
+
+from stallscope.model.columns import NO_ROW, Column
+from stallscope.model.events import ApiCalls, Span
+from stallscope.model.names import Names
+from stallscope.timeline.intervals import Int64Array, expand
+
+
+class CallKind(IntEnum):
+    """What an API call asks for. Names of the CUDA runtime, the driver and HIP map to the same kinds."""
+
+    OTHER = 0
+    LAUNCH = 1
+    GRAPH_LAUNCH = 2
+    COPY = 3
+    COPY_BLOCKING = 4
+    MEMSET = 5
+    SYNC_STREAM = 6
+    SYNC_DEVICE = 7
+    SYNC_EVENT = 8
+    ALLOC = 9
+    FREE = 10
+    ALLOC_PINNED = 11
+    ALLOC_ASYNC = 12
+    ALLOC_MAP = 13
+    MODULE_LOAD = 14
+    JIT = 15
+    GRAPH_BUILD = 16
+    CONTEXT = 17
+    POLL = 18
+    ALLOC_MANAGED = 19
+    PREFETCH = 20
+    STREAM_WAIT = 21
+    EVENT_RECORD = 22
+
+
+# First match wins; patterns are searched in the name without its ABI suffix.
+_PATTERNS: tuple[tuple[CallKind, str], ...] = (
+    (CallKind.GRAPH_LAUNCH, r"^(cuda|cu|hip)GraphLaunch$"),
+    (
+        CallKind.GRAPH_BUILD,
+        r"^(cuda|cu|hip)(Graph(Instantiate|Exec|Create|Add|Clone|Upload|Destroy)|(Thread)?Stream(BeginCapture|EndCapture))",
+    ),
+    (
+        CallKind.LAUNCH,
+        r"^(cuda|cu|hip)(Ext|Module)?(Launch|LaunchCooperative)(Kernel|Grid|$)|^hipExt(Module)?LaunchKernel",
+    ),
+    (CallKind.PREFETCH, r"^(cuda|cu|hip)MemPrefetch"),
+    (CallKind.COPY, r"^(cuda|cu|hip)Memcpy.*(Async|Batch)"),
+    (CallKind.COPY_BLOCKING, r"^(cuda|cu|hip)Memcpy"),
+    (CallKind.MEMSET, r"^(cuda|hip)Memset|^cuMemset"),
+    (CallKind.POLL, r"^(cuda|cu|hip)(Event|Stream)Query$"),
+    (CallKind.SYNC_EVENT, r"^(cuda|cu|hip)EventSynchronize$"),
+    (CallKind.SYNC_STREAM, r"^(cuda|cu|hip)StreamSynchronize$"),
+    (CallKind.SYNC_DEVICE, r"^(cuda|hip)(Device|Thread)Synchronize$|^cuCtxSynchronize$"),
+    (CallKind.STREAM_WAIT, r"^(cuda|cu|hip)StreamWaitEvent$"),
+    (CallKind.EVENT_RECORD, r"^(cuda|cu|hip)EventRecord"),
+    (
+        CallKind.ALLOC_ASYNC,
+        r"^(cuda|hip)(MallocAsync|MallocFromPoolAsync|FreeAsync|MemPool)|^cuMem(Alloc|Free)(FromPool)?Async|^cuMemPool",
+    ),
+    (CallKind.ALLOC_MANAGED, r"^(cuda|hip)MallocManaged$|^cuMemAllocManaged$"),
+    (
+        CallKind.ALLOC_PINNED,
+        (
+            r"^(cuda|hip)(HostAlloc|MallocHost|HostMalloc|HostRegister|HostUnregister|FreeHost|HostFree)$"
+            r"|^cuMem(HostAlloc|AllocHost|FreeHost|HostRegister|HostUnregister)$"
+        ),
+    ),
+    (CallKind.ALLOC, r"^(cuda|hip)(Malloc|MallocPitch|Malloc3D|MallocArray)$|^cuMemAlloc(Pitch)?$"),
+    (CallKind.FREE, r"^(cuda|hip)(Free|FreeArray)$|^cuMemFree$"),
+    (
+        CallKind.ALLOC_MAP,
+        r"^cuMem(Create|Map|MapArrayAsync|SetAccess|Unmap|Release|AddressReserve|AddressFree)$|^hipMem(Create|Map|SetAccess|Unmap|Release|AddressReserve|AddressFree)$",
+    ),
+    (CallKind.JIT, r"^(cuLink|nvrtc|nvJitLink|hiprtc)"),
+    (
+        CallKind.MODULE_LOAD,
+        r"^(cu|hip)(ModuleLoad|LibraryLoad|ModuleGetFunction|LibraryGetKernel|KernelGetFunction|LibraryGetModule)|^cudaLibraryLoad|^hipModuleLoad",
+    ),
+    (
+        CallKind.CONTEXT,
+        r"^cu(CtxCreate|DevicePrimaryCtxRetain|Init)$|^cudaInitDevice$|^hipInit$|^cuDevicePrimaryCtxReset$|^cudaDeviceReset$",
+    ),
+)
+
+LAUNCHES = (CallKind.LAUNCH, CallKind.GRAPH_LAUNCH)
+SYNCS = (CallKind.SYNC_STREAM, CallKind.SYNC_DEVICE, CallKind.SYNC_EVENT)
+
+
+class HostCalls(Span):
+    """API calls sorted by (thread, start), with their kind; `outer` marks calls not nested in another of the thread."""
+
+    process = Column(np.int32, "index into Trace.processes")
+    thread = Column(np.int32, "index into Trace.threads")
+    correlation = Column(np.int64, "CUPTI correlation id, unique within a process; 0 = none")
+    name = Column(np.int32, "call without its ABI suffix")
+    result = Column(np.int32, "CUDA error code returned")
+    kind = Column(np.int8, "CallKind")
+    outer = Column(np.bool_, "not inside another call of the same thread")
+
+
+def kinds_of(names: Names) -> npt.NDArray[np.int8]:
+    """CallKind of every distinct name."""
+    kinds = np.zeros(len(names), np.int8)
+    for kind, pattern in reversed(_PATTERNS):
+        kinds[names.matching(pattern)] = kind
+    return kinds
+
+
+def host_calls(calls: ApiCalls, names: Names) -> HostCalls:
+    """Sort by thread and time, classify, and mark the outermost calls."""
+    order = np.lexsort((-calls.end_ns, calls.start_ns, calls.thread))
+    ordered = calls.take(order)
+    kind = kinds_of(names)[ordered.name] if len(ordered) else np.empty(0, np.int8)
+    outer = _outermost(ordered.thread, ordered.start_ns, ordered.end_ns)
+    columns = {name: ordered.array(name) for name in ApiCalls.COLUMNS}
+    return HostCalls.of(**columns, kind=kind, outer=outer)
+
+
+def _outermost(thread: npt.NDArray[np.int32], starts: Int64Array, ends: Int64Array) -> npt.NDArray[np.bool_]:
+    if not len(starts):
+        return np.empty(0, np.bool_)
+    clock = ThreadClock.of(starts, ends)
+    reach = np.maximum.accumulate(clock.key(thread, ends))
+    before = np.concatenate((np.full(1, np.iinfo(np.int64).min), reach[:-1]))
+    return np.asarray(clock.key(thread, starts) >= before)
+
+
+class ThreadClock:
+    """One number line for all threads: thread t owns the stretch [t * span, (t + 1) * span).
+
+    It lets one `searchsorted` answer a question for every thread at once.
+    """
+
+    def __init__(self, origin_ns: int, span_ns: int) -> None:
+        self.origin_ns = origin_ns
+        self.span_ns = span_ns
+
+    @classmethod
+    def of(cls, *times: Int64Array) -> ThreadClock:
+        """A clock that holds all the given times."""
+        filled = [t for t in times if len(t)]
+        low = min((int(t.min()) for t in filled), default=0)
+        high = max((int(t.max()) for t in filled), default=0)
+        return cls(low, high - low + 2)
+
+    def key(self, thread: npt.NDArray[np.int32] | Int64Array, times: Int64Array) -> Int64Array:
+        """Position on the common line; times beyond the clock stick to the thread's ends."""
+        inside = np.clip(times - self.origin_ns, 0, self.span_ns - 1)
+        return thread.astype(np.int64) * self.span_ns + inside
+
+
+class CallIndex:
+    """Which of some disjoint calls of a thread overlap a span? Built once, asked with arrays."""
+
+    def __init__(self, calls: HostCalls, rows: Int64Array) -> None:
+        starts, ends, thread = calls.start_ns[rows], calls.end_ns[rows], calls.thread[rows]
+        self._clock = ThreadClock.of(starts, ends)
+        self._starts = self._clock.key(thread, starts)
+        self._ends = self._clock.key(thread, ends)
+        self.rows = rows
+
+    def overlapping(
+        self, thread: npt.NDArray[np.int32] | Int64Array, starts: Int64Array, ends: Int64Array
+    ) -> tuple[Int64Array, Int64Array]:
+        """Pairs (query, call row) with a common nanosecond; queries without a thread (NO_ROW) have none."""
+        known = thread != NO_ROW
+        first = np.searchsorted(self._ends, self._clock.key(thread, starts), side="right")
+        after = np.searchsorted(self._starts, self._clock.key(thread, ends), side="left")
+        query, position = expand(first, np.where(known, after, first))
+        return query, self.rows[position]

@@ -1,0 +1,112 @@
+"""Idle gaps of a device and what the launching thread did in them."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from stallscope.model.columns import NO_ROW, Column
+from stallscope.model.events import Span
+from stallscope.timeline.calls import CallIndex, HostCalls, ThreadClock
+from stallscope.timeline.intervals import Int64Array
+from stallscope.timeline.operations import Operations
+
+
+class Gaps(Span):
+    """Spans in which nothing ran on a device, sorted by (device, start).
+
+    The successor is the operation that ends the gap. `host_end_ns` is when its launch call began, cut to the gap: up to
+    there the device waits for the host, from there for the call and for what follows it. `stretch_ns` is the longest
+    time in that host part which the launching thread spent outside any API call.
+    """
+
+    device = Column(np.int32, "index into Trace.devices")
+    before = Column(np.int64, "row in Operations that ended last before the gap")
+    after = Column(np.int64, "row in Operations that ends the gap")
+    launch = Column(np.int64, "row in HostCalls of the successor's launch; -1 = none known")
+    thread = Column(np.int32, "thread that launched the successor, or the process's only calling thread; -1 = unknown")
+    host_end_ns = Column(np.int64, "end of the host part")
+    stretch_ns = Column(np.int64, "longest time outside API calls in the host part")
+    queued = Column(np.bool_, "the successor's launch call had returned before the gap began")
+    in_graph = Column(np.bool_, "predecessor and successor are nodes of the same graph replay")
+
+
+def find_gaps(operations: Operations, launch: Int64Array, calls: HostCalls, graph: npt.NDArray[np.bool_]) -> Gaps:
+    """All gaps between consecutive operations of a device, over all its streams, contexts and processes."""
+    if not len(operations):
+        return Gaps.empty()
+    start, end, device = operations.start_ns, operations.end_ns, operations.device
+    clock = ThreadClock.of(start, end)
+    reach_key = clock.key(device, end)
+    latest = np.maximum.accumulate(reach_key)
+    after = np.flatnonzero((clock.key(device, start)[1:] > latest[:-1]) & (device[1:] == device[:-1])) + 1
+    # The row whose end is the running maximum: carry the index of the last record-setter forward.
+    setter = np.maximum.accumulate(np.where(reach_key == latest, np.arange(len(latest)), 0))
+    before = setter[after - 1]
+    return _with_host(operations, calls, (before, after), launch, graph)
+
+
+def _with_host(
+    operations: Operations,
+    calls: HostCalls,
+    neighbours: tuple[Int64Array, Int64Array],
+    launch: Int64Array,
+    graph: npt.NDArray[np.bool_],
+) -> Gaps:
+    before, after = neighbours
+    start, end = operations.end_ns[before], operations.start_ns[after]
+    call = launch[after]
+    known = call != NO_ROW
+    row = np.maximum(call, 0)
+    called = calls.start_ns[row] if len(calls) else np.zeros(len(call), np.int64)
+    returned = calls.end_ns[row] if len(calls) else np.zeros(len(call), np.int64)
+    thread = _threads(operations, calls, after, call)
+    host_end = np.where(known, np.clip(called, start, end), end)
+    same = (launch[before] == call) & (operations.process[before] == operations.process[after])
+    return Gaps.of(
+        start_ns=start,
+        end_ns=end,
+        device=operations.device[after],
+        before=before,
+        after=after,
+        launch=call,
+        thread=thread,
+        host_end_ns=host_end,
+        stretch_ns=_longest_stretch(calls, thread, start, host_end),
+        queued=known & (returned <= start),
+        in_graph=known & same & graph[after],
+    )
+
+
+def _threads(operations: Operations, calls: HostCalls, after: Int64Array, call: Int64Array) -> npt.NDArray[np.int32]:
+    """Launching thread of each successor; without a launch row, the process's thread if only one makes calls."""
+    if not len(calls):
+        return np.full(len(after), NO_ROW, np.int32)
+    only = np.full(int(max(calls.process.max(), operations.process.max())) + 1, NO_ROW, np.int32)
+    for process in np.unique(calls.process):
+        threads = np.unique(calls.thread[calls.process == process])
+        if len(threads) == 1:
+            only[process] = threads[0]
+    return np.where(call != NO_ROW, calls.thread[np.maximum(call, 0)], only[operations.process[after]]).astype(np.int32)
+
+
+def _longest_stretch(calls: HostCalls, thread: npt.NDArray[np.int32], start: Int64Array, end: Int64Array) -> Int64Array:
+    """Longest part of each span [start, end) outside the thread's API calls; 0 where the thread is unknown."""
+    span: Int64Array = np.where(thread == NO_ROW, 0, end - start)
+    if not len(calls):
+        return span
+    outer = np.flatnonzero(calls.outer)
+    query, row = CallIndex(calls, outer).overlapping(thread, start, end)
+    if not len(query):
+        return span
+    begins = np.maximum(calls.start_ns[row], start[query])
+    stops = np.minimum(calls.end_ns[row], end[query])
+    first = np.concatenate((np.ones(1, np.bool_), query[1:] != query[:-1]))
+    last = np.concatenate((first[1:], np.ones(1, np.bool_)))
+    lead = begins - np.where(first, start[query], np.concatenate((np.zeros(1, np.int64), stops[:-1])))
+    tail = np.where(last, end[query] - stops, 0)
+    heads = np.flatnonzero(first)
+    longest = np.maximum.reduceat(np.maximum(lead, tail), heads)
+    result = span.copy()
+    result[query[heads]] = longest
+    return result

@@ -1,0 +1,48 @@
+"""Which host call started which device operation."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from stallscope.model.columns import NO_ROW
+from stallscope.timeline.calls import CallKind, HostCalls
+from stallscope.timeline.intervals import Int64Array
+from stallscope.timeline.operations import Operations
+
+_DENSE_LIMIT = 8
+"""Direct addressing pays while the range of correlation ids is at most this many times their count."""
+
+
+def launch_rows(operations: Operations, calls: HostCalls) -> Int64Array:
+    """Row in `calls` of the call that launched each operation, or NO_ROW.
+
+    Correlation ids are unique within a process only, so the key is (process, correlation). Id 0 means unknown. Where a
+    driver call shares the id of the runtime call around it, the outer one is taken.
+    """
+    found = np.full(len(operations), NO_ROW, np.int64)
+    for process in np.unique(operations.process):
+        mine = np.flatnonzero((operations.process == process) & (operations.correlation > 0))
+        rows = np.flatnonzero((calls.process == process) & (calls.correlation > 0))
+        if len(mine) and len(rows):
+            found[mine] = _match(calls.correlation[rows], rows, operations.correlation[mine])
+    return found
+
+
+def _match(keys: Int64Array, rows: npt.NDArray[np.intp], wanted: Int64Array) -> Int64Array:
+    low, high = int(keys.min()), int(keys.max())
+    if high - low < _DENSE_LIMIT * (len(keys) + len(wanted)) + 1024:
+        table = np.full(high - low + 1, NO_ROW, np.int64)
+        table[keys[::-1] - low] = rows[::-1]  # reversed: on equal ids the first row (the outer call) wins
+        inside = (wanted >= low) & (wanted <= high)
+        return np.where(inside, table[np.where(inside, wanted - low, 0)], NO_ROW)
+    order = np.argsort(keys, kind="stable")
+    position = np.minimum(np.searchsorted(keys[order], wanted), len(keys) - 1)
+    return np.where(keys[order][position] == wanted, rows[order][position], NO_ROW)
+
+
+def from_graph(calls: HostCalls, launch: Int64Array) -> npt.NDArray[np.bool_]:
+    """Operations started by a graph launch (many share one call)."""
+    if not len(calls):
+        return np.zeros(len(launch), np.bool_)
+    return np.asarray((launch != NO_ROW) & (calls.kind[np.maximum(launch, 0)] == CallKind.GRAPH_LAUNCH))

@@ -1,0 +1,125 @@
+"""Innermost NVTX range and its path at any moment of any thread, and the steps of a program."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from stallscope.model.columns import NO_ROW
+from stallscope.model.events import NvtxRanges
+from stallscope.model.names import Names
+from stallscope.timeline.calls import ThreadClock
+from stallscope.timeline.intervals import Int64Array, IntervalSet, union
+
+# Domains in which tools and libraries annotate themselves: they are no part of the user's nesting.
+TOOL_DOMAINS = r"(?i)^(nccl|cccl|cub|thrust|gil trace|cublas|cudnn|cusolver|cusparse|tsl|rmm|libcudf|legate|ucx)"
+
+MIN_STEPS = 3
+"""A range name must repeat this often on one thread before its ranges count as steps."""
+
+
+@dataclass(frozen=True, slots=True)
+class StepRanges:
+    """The repeated outer range that stands for one iteration."""
+
+    name: int
+    thread: int
+    starts: Int64Array
+    ends: Int64Array
+
+
+class RangeTree:
+    """Push/pop ranges of all threads as forests; queries are arrays of (thread, time)."""
+
+    def __init__(self, ranges: NvtxRanges, names: Names, process_of_thread: npt.NDArray[np.int32]) -> None:
+        own = ~names.matching(TOOL_DOMAINS)[ranges.domain] if len(ranges) else np.empty(0, np.bool_)
+        order = np.flatnonzero(own)
+        order = order[np.lexsort((-ranges.end_ns[order], ranges.start_ns[order], ranges.thread[order]))]
+        self.ranges = ranges.take(order)
+        self._clock = ThreadClock.of(self.ranges.start_ns, self.ranges.end_ns)
+        self._starts = self._clock.key(self.ranges.thread, self.ranges.start_ns)
+        self.parent = _parents(self._starts, self._clock.key(self.ranges.thread, self.ranges.end_ns))
+        self._main = _annotated_threads(self.ranges, process_of_thread)
+
+    def innermost(self, thread: npt.NDArray[np.int32], times: Int64Array) -> Int64Array:
+        """Row of the innermost range open on the thread at the time, or NO_ROW."""
+        if not len(self.ranges):
+            return np.full(len(times), NO_ROW, np.int64)
+        row = np.searchsorted(self._starts, self._clock.key(thread, times), side="right") - 1
+        row = np.where((thread == NO_ROW) | (row < 0), NO_ROW, row).astype(np.int64)
+        row[(row != NO_ROW) & (self.ranges.thread[row] != thread)] = NO_ROW
+        pending = np.flatnonzero((row != NO_ROW) & (self.ranges.end_ns[row] <= times))
+        while len(pending):  # as many rounds as ranges nest
+            row[pending] = self.parent[row[pending]]
+            ended = (row[pending] != NO_ROW) & (self.ranges.end_ns[row[pending]] <= times[pending])
+            pending = pending[ended]
+        return row
+
+    def at(
+        self, thread: npt.NDArray[np.int32], process: npt.NDArray[np.int32], times: Int64Array
+    ) -> tuple[Int64Array, npt.NDArray[np.bool_]]:
+        """Innermost range, and whether it is another thread's (same process, same moment).
+
+        PyTorch's autograd thread launches the backward pass under the main thread's ranges; the flag marks such paths.
+        """
+        own = self.innermost(thread, times)
+        lost = np.flatnonzero(own == NO_ROW)
+        own[lost] = self.innermost(self._main[process[lost]], times[lost])
+        borrowed = np.zeros(len(own), np.bool_)
+        borrowed[lost] = own[lost] != NO_ROW
+        return own, borrowed
+
+    def path(self, row: int) -> tuple[int, ...]:
+        """Name ids from the outermost range to the given one."""
+        names: list[int] = []
+        while row != NO_ROW:
+            names.append(int(self.ranges.name[row]))
+            row = int(self.parent[row])
+        return tuple(reversed(names))
+
+    def named(self, name: str, names: Names) -> IntervalSet:
+        """Time covered by the ranges of that text, on any thread."""
+        wanted = np.array([text == name for text in names], np.bool_)
+        rows = np.flatnonzero(wanted[self.ranges.name]) if len(self.ranges) else np.empty(0, np.int64)
+        return union(self.ranges.start_ns[rows], self.ranges.end_ns[rows])
+
+    def steps(self) -> StepRanges | None:
+        """The outermost name that repeats most evenly: at least MIN_STEPS times, covering the most time."""
+        roots = np.flatnonzero(self.parent == NO_ROW) if len(self.ranges) else np.empty(0, np.int64)
+        best: tuple[int, StepRanges] | None = None
+        keys = np.unique(np.stack((self.ranges.thread[roots], self.ranges.name[roots])), axis=1).T
+        for thread, name in keys.tolist():
+            rows = roots[(self.ranges.thread[roots] == thread) & (self.ranges.name[roots] == name)]
+            if len(rows) < MIN_STEPS:
+                continue
+            found = StepRanges(name, thread, self.ranges.start_ns[rows], self.ranges.end_ns[rows])
+            covered = int((found.ends - found.starts).sum())
+            if best is None or covered > best[0]:
+                best = (covered, found)
+        return best[1] if best else None
+
+
+def _parents(starts: Int64Array, ends: Int64Array) -> Int64Array:
+    """Row of the enclosing range of each row (sorted by start, longest first), or NO_ROW; one stack sweep."""
+    parent = np.full(len(starts), NO_ROW, np.int64)
+    stack: list[int] = []
+    stops = ends.tolist()
+    for row, start in enumerate(starts.tolist()):
+        while stack and stops[stack[-1]] <= start:
+            stack.pop()
+        if stack:
+            parent[row] = stack[-1]
+        stack.append(row)
+    return parent
+
+
+def _annotated_threads(ranges: NvtxRanges, process_of_thread: npt.NDArray[np.int32]) -> npt.NDArray[np.int32]:
+    """Thread with the most ranges of every process, or NO_ROW."""
+    processes = int(process_of_thread.max()) + 1 if len(process_of_thread) else 1
+    main = np.full(processes, NO_ROW, np.int32)
+    threads, counts = np.unique(ranges.thread, return_counts=True)
+    for thread in threads[np.argsort(counts, kind="stable")]:
+        main[process_of_thread[thread]] = thread
+    return main

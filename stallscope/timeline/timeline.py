@@ -1,0 +1,99 @@
+"""One trace with everything derived from it, each derivation computed once."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+
+from stallscope.model.columns import NO_ROW
+from stallscope.model.events import ApiCalls, NvtxRanges
+from stallscope.model.trace import Trace
+from stallscope.timeline.calls import HostCalls, host_calls
+from stallscope.timeline.gaps import Gaps, find_gaps
+from stallscope.timeline.intervals import Int64Array, IntervalSet, intersect
+from stallscope.timeline.launches import from_graph, launch_rows
+from stallscope.timeline.nvtx import RangeTree
+from stallscope.timeline.operations import Operations, operations
+from stallscope.timeline.windows import DeviceWindow, device_windows
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """Which part of a trace to analyze."""
+
+    nvtx: str | None = None
+    range_ns: tuple[int, int] | None = None
+    device: int | None = None
+
+
+@dataclass(frozen=True)
+class Timeline:
+    """Derived tables of one trace. All are pure functions of the trace and the scope."""
+
+    trace: Trace
+    scope: Scope = Scope()
+
+    @cached_property
+    def operations(self) -> Operations:
+        """Everything that occupied a device, by (device, start)."""
+        found = operations(self.trace)
+        if self.scope.device is None:
+            return found
+        return found.take(found.device == self.scope.device)
+
+    @cached_property
+    def calls(self) -> HostCalls:
+        """API calls by (thread, start); empty when they were not collected."""
+        calls = self.trace.table(ApiCalls)
+        return host_calls(calls if calls is not None else ApiCalls.empty(), self.trace.names)
+
+    @cached_property
+    def launch(self) -> Int64Array:
+        """Row in `calls` of each operation's launch, or NO_ROW."""
+        return launch_rows(self.operations, self.calls)
+
+    @cached_property
+    def from_graph(self) -> npt.NDArray[np.bool_]:
+        """Operations that a graph launch started."""
+        return from_graph(self.calls, self.launch)
+
+    @cached_property
+    def gaps(self) -> Gaps:
+        """Idle gaps of every device."""
+        return find_gaps(self.operations, self.launch, self.calls, self.from_graph)
+
+    @cached_property
+    def process_of_thread(self) -> npt.NDArray[np.int32]:
+        """Index of the process each thread belongs to."""
+        return np.array([t.process for t in self.trace.threads], np.int32)
+
+    @cached_property
+    def ranges(self) -> RangeTree:
+        """NVTX ranges as forests; empty when they were not collected."""
+        ranges = self.trace.table(NvtxRanges)
+        return RangeTree(ranges if ranges is not None else NvtxRanges.empty(), self.trace.names, self.process_of_thread)
+
+    @cached_property
+    def windows(self) -> tuple[DeviceWindow, ...]:
+        """The accounted window of every device that did anything."""
+        return device_windows(self.operations, self._restriction())
+
+    def _restriction(self) -> IntervalSet | None:
+        restriction = None
+        if self.scope.nvtx is not None:
+            restriction = self.ranges.named(self.scope.nvtx, self.trace.names)
+        if self.scope.range_ns is not None:
+            low, high = self.scope.range_ns
+            span = IntervalSet(np.array([low], np.int64), np.array([high], np.int64))
+            restriction = span if restriction is None else intersect(restriction, span)
+        return restriction
+
+    def launch_thread(self, operation: Int64Array) -> npt.NDArray[np.int32]:
+        """Thread that launched each operation, or NO_ROW."""
+        call = self.launch[operation]
+        if not len(self.calls):
+            return np.full(len(operation), NO_ROW, np.int32)
+        return np.where(call == NO_ROW, NO_ROW, self.calls.thread[np.maximum(call, 0)]).astype(np.int32)
