@@ -1,0 +1,54 @@
+# `make demo` and `make test` need Python 3.10 or newer with pip, and nothing else.
+SHELL := /bin/bash
+.DEFAULT_GOAL := help
+
+VENV ?= .venv
+BIN := $(VENV)/bin
+DEMO_TRACE ?= sample_traces/h200/py_alloc_sync.sqlite
+PYTEST_ARGS ?=
+
+.PHONY: help demo test check format schema clean
+
+help:
+	@echo 'make demo     analyze a bundled capture of an H200 and print the report'
+	@echo 'make test     install what the tests need and run every check'
+	@echo 'make check    every check again, in the virtual environment that is there'
+	@echo 'make format   apply the formatter and the safe lint fixes'
+	@echo 'make schema   write the JSON Schema of the analysis document again'
+	@echo 'make clean    remove the virtual environment and the caches'
+
+demo: $(VENV)/.installed
+	@$(BIN)/stallscope analyze $(DEMO_TRACE)
+
+test: $(VENV)/.installed-dev
+	tools/apt-packages.sh
+	NSYS="$$(tools/nsys.sh)"; export STALLSCOPE_NSYS="$${STALLSCOPE_NSYS:-$$NSYS}"; \
+	[ -n "$$STALLSCOPE_NSYS" ] || unset STALLSCOPE_NSYS; $(MAKE) --no-print-directory check
+
+check:
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+	$(BIN)/pytest $(PYTEST_ARGS)
+
+format:
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+schema:
+	$(BIN)/python -m stallscope.schema.generate
+
+$(VENV)/bin/python:
+	tools/venv.sh $(VENV)
+
+$(VENV)/.installed: pyproject.toml $(VENV)/bin/python
+	$(BIN)/python -m pip install --quiet --editable .
+	@touch $@
+
+$(VENV)/.installed-dev: pyproject.toml $(VENV)/.installed
+	$(BIN)/python -m pip install --quiet --group dev --editable '.[dashboard]'
+	@touch $@
+
+clean:
+	rm -rf $(VENV) .nsys .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache build dist
