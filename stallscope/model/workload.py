@@ -60,8 +60,8 @@ class StepSeries(msgspec.Struct, frozen=True, kw_only=True):
 class Workload(msgspec.Struct, frozen=True, kw_only=True):
     """Work done by one run: kernels by signature, copies, API calls, steps; and the machine it ran on.
 
-    `environment` holds only `gpu`, `gpus`, `compute_capability`, `driver`, `cuda_driver`, `sm_clock_mhz`, and only
-    where the capture tells.
+    `environment` holds only `gpu`, `gpus`, `compute_capability`, `driver`, `cuda_driver`, `sm_clock_mhz`, `graph_trace`,
+    `format` and `producer`, and only where the capture tells.
     """
 
     kernels: tuple[KernelWork, ...] = ()
