@@ -120,11 +120,7 @@ def healthy() -> Analysis:
         steps=(Step(name="step", durations_ns=(20 * MS,) * 5),),
         checks=(
             Check(wait="launch.gap", outcome="clean"),
-            Check(
-                wait="uvm.fault_gpu",
-                outcome="not_applicable",
-                reason="not collected: add --cuda-um-gpu-page-faults=true",
-            ),
+            NO_FAULTS,
         ),
     )
 
@@ -146,27 +142,18 @@ def alloc() -> Analysis:
             Check(wait="launch.gap", outcome="found"),
             Check(wait="sync.scalar", outcome="clean"),
             Check(wait="input.wait", outcome="failed", reason="ValueError: no thread"),
-            Check(
-                wait="uvm.fault_gpu",
-                outcome="not_applicable",
-                reason="not collected: add --cuda-um-gpu-page-faults=true",
-            ),
+            NO_FAULTS,
         ),
     )
 
 
 def kernels() -> Analysis:
     """Counters of kernels only, as an ncu export gives them."""
-    gain = KernelGain(low=0.1, high=0.3)
+    dram = KernelGain(low=0.1, high=0.3)
+    latency = KernelGain(low=0, high=0.2)
     causes = (
-            wait="kernel.mem.dram",
-            kernel_gain=KernelGain(low=0.1, high=0.3),
-            ceiling="dram",
-            message="61 % of DRAM peak",
-        ),
-        KernelCauseItem(
-            wait="kernel.latency.long_scoreboard", kernel_gain=KernelGain(low=0.0, high=0.2), ceiling="dram"
-        ),
+        KernelCauseItem(wait="kernel.mem.dram", kernel_gain=dram, ceiling="dram", message="61 % of DRAM peak"),
+        KernelCauseItem(wait="kernel.latency.long_scoreboard", kernel_gain=latency, ceiling="dram"),
     )
     first = KernelCauses(
         kernel="copy_coalesced", grid=(64, 64, 1), block=(128, 1, 1), launches=3, time_ns=9 * MS, share=0.6,
