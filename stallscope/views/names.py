@@ -14,81 +14,20 @@ _IDENTIFIER = re.compile(r"[A-Za-z_]\w*")
 _BRACKETS = {"<": 1, "(": 1, "[": 1, "{": 1, ">": -1, ")": -1, "]": -1, "}": -1}
 
 # Frames of a library that say nothing about the operation: the name lies in their template arguments.
-_GENERIC = frozenset(
-    [
-        "elementwise_kernel",
-        "elementwise_kernel_with_index",
-        "vectorized_elementwise_kernel",
-        "unrolled_elementwise_kernel",
-        "legacy_elementwise_kernel",
-        "index_elementwise_kernel",
-        "_scatter_gather_elementwise_kernel",
-        "distribution_elementwise_grid_stride_kernel",
-        "reduce_kernel",
-        "multi_tensor_apply_kernel",
-    ]
-)
-_SHELLS = frozenset(
-    ["Kernel", "Kernel2", "device_kernel", "_kernel_agent", "enable_sm90", "enable_sm80_to_sm89", "static_kernel"]
-)
-_WRAPPERS = frozenset(
-    [
-        "gpu_kernel_impl",
-        "gpu_kernel_impl_nocast",
-        "AUnaryFunctor",
-        "BUnaryFunctor",
-        "BinaryFunctor",
-        "ReduceOp",
-        "func_wrapper_t",
-        "normal_and_transform",
-        "uniform_and_transform",
-    ]
-)
-_TYPES = frozenset(
-    [
-        "bool",
-        "char",
-        "short",
-        "int",
-        "long",
-        "unsigned",
-        "signed",
-        "float",
-        "double",
-        "half",
-        "size_t",
-        "std",
-        "array",
-        "Array",
-        "BFloat16",
-        "Half",
-        "complex",
-        "OpaqueType",
-        "float2",
-        "float4",
-        "uint4",
-        "TrivialOffsetCalculator",
-        "OffsetCalculator",
-        "LoadWithCast",
-        "LoadWithoutCast",
-        "StoreWithCast",
-        "StoreWithoutCast",
-        "TensorListMetadata",
-        "TensorListScalarListMetadata",
-        "FusedOptimizerTensorListMetadata",
-        "CUDAGeneratorImpl",
-        "curandStatePhilox4_32_10",
-        "TensorIteratorBase",
-        "true",
-        "false",
-        "const",
-    ]
+_GENERIC = re.compile(r"\w*elementwise\w*kernel\w*|reduce_kernel|multi_tensor_apply_kernel")
+_SHELL = re.compile(r"Kernel2?|device_kernel|static_kernel|_kernel_agent|enable_sm\d+\w*")
+_WRAPPER = re.compile(r"gpu_kernel_impl\w*|[AB]UnaryFunctor|BinaryFunctor|ReduceOp|func_wrapper_t|\w+_and_transform")
+_TYPE = re.compile(
+    r"""bool|char|short|int|long|(un)?signed|float[24]?|double|half|u?int[24]|size_t|true|false|const|std|array|Array
+    |BFloat16|Half|complex|OpaqueType|\w*OffsetCalculator|(Load|Store)With(out)?Cast|\w*Metadata|CUDAGeneratorImpl
+    |curandState\w*|TensorIterator\w*""",
+    re.VERBOSE,
 )
 
 
 @lru_cache(maxsize=4_096)
 def short_kernel(name: str, limit: int = 0) -> str:
-    """`void at::native::reduce_kernel<512, 1, at::native::ReduceOp<float, at::native::MeanOps<…>>>(…)` → `reduce_kernel<MeanOps>`.
+    """`void at::native::reduce_kernel<512, 1, at::native::ReduceOp<float, MeanOps<…>>>(…)` is `reduce_kernel<MeanOps>`.
 
     Return type, namespaces, template arguments and parameters go; a name that is no C++ signature stays as it is.
     With a `limit` the middle of a longer name is left out, because both ends of a GEMM name carry information.
@@ -110,9 +49,9 @@ def _of_signature(name: str) -> str:
     base = _last_part(head)
     if not _IDENTIFIER.fullmatch(base) or not _is_signature(head, name):
         return name
-    if base in _SHELLS:
+    if _SHELL.fullmatch(base):
         return next(_operations(arguments), base)
-    if base in _GENERIC:
+    if _GENERIC.fullmatch(base):
         operations = list(dict.fromkeys(_operations(arguments)))[:2]
         return f"{base}<{', '.join(operations)}>" if operations else base
     return _TRITON_SIGNATURE.sub("", base) or base
@@ -141,9 +80,9 @@ def _operations(arguments: str, depth: int = 0) -> Iterator[str]:
     for argument in _arguments(arguments):
         head, inner = _split(argument)
         part = _last_part(head)
-        if part in _WRAPPERS or part in _SHELLS:
+        if _WRAPPER.fullmatch(part) or _SHELL.fullmatch(part):
             yield from _operations(inner, depth + 1)
-        elif _IDENTIFIER.fullmatch(part) and part not in _TYPES:
+        elif _IDENTIFIER.fullmatch(part) and not _TYPE.fullmatch(part):
             yield part
 
 
