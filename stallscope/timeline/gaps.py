@@ -107,6 +107,6 @@ def _longest_stretch(calls: HostCalls, thread: npt.NDArray[np.int32], start: Int
     tail = np.where(last, end[query] - stops, 0)
     heads = np.flatnonzero(first)
     longest = np.maximum.reduceat(np.maximum(lead, tail), heads)
-    result = span.copy()
+    result: Int64Array = span.copy()
     result[query[heads]] = longest
     return result

@@ -15,8 +15,8 @@ from stallscope.timeline.calls import HostCalls, host_calls
 from stallscope.timeline.gaps import Gaps, find_gaps
 from stallscope.timeline.intervals import Int64Array, IntervalSet, intersect
 from stallscope.timeline.launches import from_graph, launch_rows
-from stallscope.timeline.nvtx import RangeTree
-from stallscope.timeline.operations import Operations, operations
+from stallscope.timeline.nvtx import RangeTree, StepRanges
+from stallscope.timeline.operations import OperationKind, Operations, operations
 from stallscope.timeline.windows import DeviceWindow, device_windows
 
 
@@ -75,6 +75,16 @@ class Timeline:
         """NVTX ranges as forests; empty when they were not collected."""
         ranges = self.trace.table(NvtxRanges)
         return RangeTree(ranges if ranges is not None else NvtxRanges.empty(), self.trace.names, self.process_of_thread)
+
+    @cached_property
+    def steps(self) -> StepRanges | None:
+        """The program's iterations, or None when no NVTX range repeats."""
+        return self.ranges.steps()
+
+    @property
+    def has_graph_runs(self) -> bool:
+        """Whole graph executions are in the trace."""
+        return bool((self.operations.kind == OperationKind.GRAPH).any())
 
     @cached_property
     def windows(self) -> tuple[DeviceWindow, ...]:
