@@ -14,6 +14,8 @@ class KernelWork(msgspec.Struct, frozen=True, kw_only=True):
 
     `signature` is a short hash of demangled name, grid and block; `nvtx` is the path of the launching thread.
     `deviation_ns` is the standard deviation of the durations, so that means of two runs can be compared.
+    `step_launches` and `step_time_ns` are the part inside the steps of `Workload.steps`, without set-up and tear-down;
+    without steps they are everything.
     """
 
     signature: str
@@ -22,6 +24,8 @@ class KernelWork(msgspec.Struct, frozen=True, kw_only=True):
     block: tuple[int, int, int]
     launches: int
     time_ns: int
+    step_launches: int = 0
+    step_time_ns: int = 0
     deviation_ns: float = 0.0
     nvtx: tuple[str, ...] = ()
     registers: int = 0
@@ -60,8 +64,8 @@ class StepSeries(msgspec.Struct, frozen=True, kw_only=True):
 class Workload(msgspec.Struct, frozen=True, kw_only=True):
     """Work done by one run: kernels by signature, copies, API calls, steps; and the machine it ran on.
 
-    `environment` holds only `gpu`, `gpus`, `compute_capability`, `driver`, `cuda_driver`, `sm_clock_mhz`, `graph_trace`,
-    `format` and `producer`, and only where the capture tells.
+    `environment` holds only `gpu`, `gpus`, `compute_capability`, `driver`, `cuda_driver`, `sm_clock_mhz`,
+    `graph_trace`, `format` and `producer`, and only where the capture tells.
     """
 
     kernels: tuple[KernelWork, ...] = ()

@@ -30,7 +30,7 @@ def measure_workload(timeline: Timeline, charges: Charges | None = None) -> Work
     """Kernels, copies, calls and steps of one trace; `charges` adds the ledger of every step."""
     bounds = step_bounds(timeline)
     return Workload(
-        kernels=_kernels(timeline),
+        kernels=_kernels(timeline, bounds),
         copies=_copies(timeline),
         api_calls=_api_calls(timeline),
         steps=_series(timeline, bounds, charges or {}) if bounds is not None else None,
@@ -72,7 +72,7 @@ def _mean(values: Int64Array, devices: int, group: int) -> Int64Array:
     return np.asarray(whole // (devices * group), np.int64)
 
 
-def _kernels(timeline: Timeline) -> tuple[KernelWork, ...]:
+def _kernels(timeline: Timeline, bounds: StepBounds | None) -> tuple[KernelWork, ...]:
     table = timeline.trace.table(Kernels)
     operations = timeline.operations
     rows = np.flatnonzero((operations.kind == OperationKind.COMPUTE) | (operations.kind == OperationKind.COMMUNICATION))
@@ -82,12 +82,23 @@ def _kernels(timeline: Timeline) -> tuple[KernelWork, ...]:
     taken = table.take(operations.row[rows])
     frame = taken.frame.select(
         "name", "full_name", *_SHAPE, "registers", "shared_bytes", (pl.col("end_ns") - pl.col("start_ns")).alias("ns")
-    ).with_columns(pl.Series("path", path))
+    ).with_columns(pl.Series("path", path), pl.Series("inside", _inside_steps(timeline, rows, bounds)))
     grouped = _grouped(frame, "path")
     if len(grouped) > MAX_KERNELS:
         grouped = _grouped(frame.with_columns(path=pl.lit(0, pl.Int64)), "path").head(MAX_KERNELS)
         places = [()]
     return tuple(_kernel(timeline, row, places) for row in grouped.iter_rows(named=True))
+
+
+def _inside_steps(timeline: Timeline, rows: npt.NDArray[np.intp], bounds: StepBounds | None) -> npt.NDArray[np.bool_]:
+    """Operations that start between the first and the last step's bounds of their device; all of them without steps."""
+    if bounds is None:
+        return np.ones(len(rows), np.bool_)
+    start, device = timeline.operations.start_ns[rows], timeline.operations.device[rows]
+    inside = np.zeros(len(rows), np.bool_)
+    for index, edges in bounds.edges.items():
+        inside |= (device == index) & (start >= edges[0]) & (start < edges[bounds.count])
+    return inside
 
 
 def _grouped(frame: pl.DataFrame, place: str) -> pl.DataFrame:
@@ -97,6 +108,8 @@ def _grouped(frame: pl.DataFrame, place: str) -> pl.DataFrame:
         .agg(
             pl.len().alias("launches"),
             pl.col("ns").sum().alias("time_ns"),
+            pl.col("inside").sum().alias("step_launches"),
+            pl.col("ns").filter("inside").sum().alias("step_time_ns"),
             pl.col("ns").std().fill_null(0.0).alias("deviation_ns"),
             pl.col("registers").max(),
             pl.col("shared_bytes").max(),
@@ -115,6 +128,8 @@ def _kernel(timeline: Timeline, row: Mapping[str, int], places: list[tuple[str, 
         block=(shape[3], shape[4], shape[5]),
         launches=row["launches"],
         time_ns=row["time_ns"],
+        step_launches=row["step_launches"],
+        step_time_ns=row["step_time_ns"],
         deviation_ns=round(row["deviation_ns"], 1),
         nvtx=places[row["path"]],
         registers=row["registers"],
