@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from stallscope.model.analysis import UNATTRIBUTED
-from stallscope.timeline.intervals import Int64Array, expand
+from stallscope.timeline.intervals import Int64Array, IntervalSet, expand, union
 from stallscope.timeline.windows import DeviceWindow
 from stallscope.waits.base import Claims
 
@@ -70,30 +70,32 @@ class Owned:
 
 @dataclass(frozen=True, slots=True)
 class Settlement:
-    """Result of the sweep: totals per device and id, and what each claim really got."""
+    """Result of the sweep: totals per device and id, what each claim really got, and when each id was charged."""
 
     ledgers: Mapping[int, Mapping[str, int]]
     owned: Mapping[str, Owned]
+    charges: Mapping[int, Mapping[str, IntervalSet]]
 
 
 def settle(windows: tuple[DeviceWindow, ...], claims: Mapping[str, Claims]) -> Settlement:
     """Sweep every device once; where claims overlap, PRECEDENCE decides. Ledgers sum to their windows exactly."""
     order = sorted(claims, key=lambda wait: PRECEDENCE.index(wait) if wait in PRECEDENCE else len(PRECEDENCE))
     owned = {wait: np.zeros(len(claims[wait]), np.int64) for wait in order}
-    ledgers = {window.device: _sweep(window, order, claims, owned) for window in windows}
-    return Settlement(ledgers, {wait: Owned(claims[wait], owned[wait]) for wait in order})
+    charges = {window.device: _sweep(window, order, claims, owned) for window in windows}
+    ledgers = {device: {wait: set_.total_ns() for wait, set_ in found.items()} for device, found in charges.items()}
+    return Settlement(ledgers, {wait: Owned(claims[wait], owned[wait]) for wait in order}, charges)
 
 
 def _sweep(
     window: DeviceWindow, order: list[str], claims: Mapping[str, Claims], owned: dict[str, Int64Array]
-) -> dict[str, int]:
+) -> dict[str, IntervalSet]:
     parts = {wait: _disjoint(claims[wait], window) for wait in order}
     edges = np.unique(
         np.concatenate([window.window.starts, window.window.ends, *(edge for p in parts.values() for edge in p[:2])])
     )
     lengths = np.diff(edges)
     free = _inside(edges, window)
-    ledger: dict[str, int] = {}
+    charges: dict[str, IntervalSet] = {}
     for wait in order:
         starts, ends, rows = parts[wait]
         part, segment = expand(np.searchsorted(edges, starts), np.searchsorted(edges, ends))
@@ -102,10 +104,10 @@ def _sweep(
         free[segment] = False
         got = np.bincount(rows[part], weights=lengths[segment], minlength=len(owned[wait])).astype(np.int64)
         owned[wait] += got
-        if got.any():
-            ledger[wait] = int(got.sum())
-    ledger[UNATTRIBUTED] = int(lengths[free].sum())
-    return ledger
+        if len(segment):
+            charges[wait] = union(edges[segment], edges[segment + 1])
+    charges[UNATTRIBUTED] = union(edges[:-1][free], edges[1:][free])
+    return charges
 
 
 def _disjoint(claims: Claims, window: DeviceWindow) -> tuple[Int64Array, Int64Array, Int64Array]:

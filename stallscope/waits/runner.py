@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
@@ -9,6 +10,7 @@ from stallscope.model.analysis import DeviceLedger
 from stallscope.model.collection import FLAGS, table_source
 from stallscope.model.findings import Check, Finding
 from stallscope.timeline.calls import CallKind
+from stallscope.timeline.intervals import IntervalSet
 from stallscope.timeline.timeline import Timeline
 from stallscope.waits.base import Detection, Rule, UndecidableError, View
 from stallscope.waits.busy import ok_claims
@@ -30,6 +32,7 @@ class Diagnosis:
     ledgers: tuple[DeviceLedger, ...]
     findings: tuple[Finding, ...]
     checks: tuple[Check, ...]
+    charges: Mapping[int, Mapping[str, IntervalSet]]
 
 
 def diagnose(timeline: Timeline, rules: tuple[Rule, ...], *, everything: bool = False) -> Diagnosis:
@@ -60,6 +63,7 @@ def diagnose(timeline: Timeline, rules: tuple[Rule, ...], *, everything: bool = 
             Check(wait=wait, outcome="found" if wait in found else result.outcome, reason=result.reason)
             for wait, result in results.items()
         ),
+        charges=settlement.charges,
     )
 
 
