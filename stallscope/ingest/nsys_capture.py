@@ -1,0 +1,107 @@
+"""What a capture contains: metadata of the export, what was asked for, diagnostics, and the notes they lead to."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from stallscope.ingest import nsys_schema as schema
+from stallscope.ingest.nsys_source import ExportSource, integers
+
+_PATH = re.compile(r"(?:[A-Za-z]:\\|(?<![\w.])/)[^\s'\",;:()]+")
+_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]+")
+
+
+@dataclass(frozen=True, slots=True)
+class ExportInfo:
+    """META_DATA_EXPORT, by allow-list."""
+
+    product: str = ""
+    schema_version: str = ""
+    lazy: bool = True
+    partial: tuple[str, ...] = ()
+    clock_shifted: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Requested:
+    """META_DATA_CAPTURE, by allow-list; None where the export does not say."""
+
+    known: bool = False
+    traces: frozenset[str] = field(default_factory=frozenset)
+    graph_mode: str | None = None
+    flags: frozenset[tuple[str, bool]] = field(default_factory=frozenset)
+
+    def trace(self, name: str) -> bool | None:
+        """Whether this kind of event (`Cuda`, `NvtxEvents`, `OSRuntime`) was asked for."""
+        return name in self.traces if self.known else None
+
+    def flag(self, name: str) -> bool | None:
+        """A COLLECT_ switch: on when any process or the session had it on."""
+        values = {value for key, value in self.flags if key == name}
+        return None if not values else True in values
+
+
+@dataclass(frozen=True, slots=True)
+class Diagnostic:
+    """One message that nsys stored in the report, without paths."""
+
+    severity: str
+    text: str
+
+
+def export_info(source: ExportSource) -> ExportInfo:
+    """Who exported the file, and whether the export is partial or shifted."""
+    values = dict(_pairs(source, schema.EXPORT_METADATA))
+    product = values.get("EXPORT_PRODUCT_VERSION", "")
+    partial = [
+        name
+        for name in ("EXPORT_PARAM_TABLES_TO_EXPORT", "EXPORT_PARAM_TIMES_TO_EXPORT", "DERIVED_WINDOW_NS")
+        if values.get(name)
+    ]
+    shift = values.get("EXPORT_PARAM_TIME_SHIFT", "0") not in {"", "0"}
+    return ExportInfo(
+        product=f"Nsight Systems {product}".strip(),
+        schema_version=values.get("EXPORT_SCHEMA_VERSION", ""),
+        lazy=values.get("EXPORT_PARAM_LAZY", "true") != "false",
+        partial=tuple(partial),
+        clock_shifted=shift or values.get("EXPORT_PARAM_TIME_NORMALIZE") == "true",
+    )
+
+
+def requested(source: ExportSource) -> Requested:
+    """What the capture was asked to collect."""
+    pairs = list(_pairs(source, schema.CAPTURE_METADATA))
+    own = [(name.split(":", 1)[-1] if name.startswith("PROCESS_") else name, value) for name, value in pairs]
+    modes = [value for name, value in own if name == "CUDA_GRAPH_TRACE_OPTIONS:MODE"]
+    return Requested(
+        known=bool(pairs),
+        traces=frozenset(value for name, value in own if name == "CAPTURE_EVENT_TYPE"),
+        graph_mode=modes[0].lower() if modes else None,
+        flags=frozenset((name, value == "true") for name, value in own if name.startswith(("COLLECT_", "LINUX_PERF"))),
+    )
+
+
+def diagnostics(source: ExportSource) -> tuple[Diagnostic, ...]:
+    """Messages of DIAGNOSTIC_EVENT in time order."""
+    table = schema.actual(source.tables, schema.DIAGNOSTICS)
+    if table is None:
+        return ()
+    rows = source.read(table, {**integers("timestamp", "severity"), "text": "text"}).sort("timestamp")
+    names = {0: "unknown", 1: "info", 2: "warning", 3: "error", 4: "verbose"}
+    return tuple(
+        Diagnostic(names.get(severity, "unknown"), scrubbed(text or "")) for _, severity, text in rows.iter_rows()
+    )
+
+
+def scrubbed(text: str) -> str:
+    """Text of nsys without absolute paths and control characters."""
+    return _PATH.sub("<path>", _CONTROL.sub(" ", text)).strip()
+
+
+def _pairs(source: ExportSource, wanted: tuple[str, ...]) -> Iterable[tuple[str, str]]:
+    table = schema.actual(source.tables, wanted)
+    if table is None or not {"name", "value"} <= source.tables[table]:
+        return ()
+    return [(name, value or "") for name, value in source.read(table, {"name": "text", "value": "text"}).iter_rows()]

@@ -1,0 +1,55 @@
+"""The narrow interface between an Nsight Systems export, whatever its container, and the tables built from it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Literal, Protocol
+
+import polars as pl
+
+Kind = Literal["int", "float", "text"]
+
+DTYPES: dict[Kind, pl.DataType] = {"int": pl.Int64(), "float": pl.Float64(), "text": pl.String()}
+
+
+class ExportSource(Protocol):
+    """One export, opened read-only.
+
+    Raises `InputError` from every method when the file turns out to be damaged.
+    """
+
+    @property
+    def tables(self) -> Mapping[str, frozenset[str]]:
+        """Table name → column names, as this exporter wrote them."""
+
+    def read(self, table: str, columns: Mapping[str, Kind]) -> pl.DataFrame:
+        """The wanted columns of one table in file order; a column that the table lacks comes back null.
+
+        Integers are signed 64 bit (ids above 2^63 wrap, as SQLite stores them), bytes that are not UTF-8 are replaced.
+        """
+
+    def strings(self, ids: Iterable[int]) -> dict[int, str]:
+        """Text of the given StringIds; ids that the export lacks are left out."""
+
+    def close(self) -> None:
+        """Release the file."""
+
+
+def integers(*names: str) -> dict[str, Kind]:
+    """Column specification of integer columns."""
+    return dict.fromkeys(names, "int")
+
+
+def decoded(column: pl.Series) -> pl.Series:
+    """Text of a binary column; bytes that are not UTF-8 become U+FFFD."""
+    text: pl.Series = column.cast(pl.String, strict=False)
+    if column.dtype != pl.Binary:
+        return text
+    broken = text.is_null() & column.is_not_null()
+    if not broken.any():
+        return text
+    distinct = column.filter(broken).unique()
+    repaired = pl.Series([bytes(raw).decode("utf-8", "replace") for raw in distinct], dtype=pl.String)
+    replaced: pl.Series = column.replace_strict(distinct, repaired, default=None, return_dtype=pl.String)
+    whole: pl.Series = text.zip_with(~broken, replaced)
+    return whole
