@@ -29,12 +29,15 @@ class Scope:
     device: int | None = None
 
 
+WHOLE = Scope()
+
+
 @dataclass(frozen=True)
 class Timeline:
     """Derived tables of one trace. All are pure functions of the trace and the scope."""
 
     trace: Trace
-    scope: Scope = Scope()
+    scope: Scope = WHOLE
 
     @cached_property
     def operations(self) -> Operations:
