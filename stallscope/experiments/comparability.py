@@ -16,6 +16,9 @@ ALLOWANCES: tuple[Allowance, ...] = get_args(Allowance)
 MIN_SIMILARITY = 0.8
 """Launches a step, matched by kernel signature: sum of minima over sum of maxima."""
 
+MIN_WINDOW_SIMILARITY = 0.98
+"""The same when whole windows are compared for want of steps."""
+
 MIN_TIME_COVERED = 0.5
 """Part of one side's kernel time that must belong to signatures which the other side runs as well."""
 
@@ -45,8 +48,8 @@ class Comparability:
 def comparability(base: Sequence[Run], head: Sequence[Run], allowed: frozenset[Allowance]) -> Comparability:
     """Every difference between the sides that is not the experiment itself; allowed ones become caveats."""
     found: list[tuple[Allowance, Reason]] = [*_machine(base, head), *_tracing(base, head), *_clocks(base, head)]
-    if not any(reason.id == "valid.environment" and kind == "trace" for kind, reason in found):
-        found += _work(base, head)
+    if not any(kind == "trace" for kind, _ in found):
+        found += _work(base, head) or _units(base, head)
     obstacles = tuple(reason for kind, reason in found if kind not in allowed)
     caveats = [reason for kind, reason in found if kind in allowed]
     return Comparability(obstacles, (*caveats, *_unknown(base, head), *_uniform_change(base, head)))
@@ -100,6 +103,18 @@ def _work(base: Sequence[Run], head: Sequence[Run]) -> list[tuple[Allowance, Rea
     return found
 
 
+def _units(base: Sequence[Run], head: Sequence[Run]) -> list[tuple[Allowance, Reason]]:
+    """Both sides must have the same unit of work: NVTX steps, periods of one kernel, or equal whole windows."""
+    bases = sorted({run.steps.basis if run.steps else "window" for side in (base, head) for run in side})
+    if len(bases) > 1:
+        message = f"no common unit of work ({_listed(bases)}): annotate the same step with NVTX in both programs"
+        return [("workload", Reason(id="valid.workload_changed", message=message))]
+    if bases == ["window"] and similarity(base[0], head[0]) < MIN_WINDOW_SIMILARITY:
+        message = "without repeated steps the runs must do the same amount of work, and their launch counts differ"
+        return [("workload", Reason(id="valid.workload_changed", message=message))]
+    return []
+
+
 def same_work(base: Run, head: Run) -> bool:
     """Whether both runs launch the same kernels about equally often a step.
 
@@ -117,7 +132,7 @@ def similarity(base: Run, head: Run) -> float:
     """Weighted Jaccard index of launches a step by signature."""
     signatures = base.launches.keys() | head.launches.keys()
     pairs = [(base.launches.get(s, 0.0), head.launches.get(s, 0.0)) for s in signatures]
-    return sum(map(min, pairs)) / sum(map(max, pairs))
+    return sum(map(min, pairs)) / sum(map(max, pairs)) if pairs else 1.0
 
 
 def covered(run: Run, other: Run) -> float:

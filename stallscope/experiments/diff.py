@@ -1,0 +1,166 @@
+"""Holds one set of runs against another and says, per step and per wait id, what changed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from stallscope.experiments.bootstrap import FloatArray, mean_difference
+from stallscope.experiments.comparability import Allowance, comparability
+from stallscope.experiments.kernel_changes import kernel_changes
+from stallscope.experiments.predictions import judge
+from stallscope.experiments.runs import Run
+from stallscope.experiments.samples import Samples, gather
+from stallscope.experiments.verdicts import CONFIDENCE, Thresholds, delta, thresholds
+from stallscope.model.analysis import Analysis, Tool
+from stallscope.model.comparison import Comparison, Delta, Noise, Reason, Side
+from stallscope.model.units import duration
+
+
+@dataclass(frozen=True, slots=True)
+class DiffOptions:
+    """`allowed` differences become caveats, `paired` overrules the guess, `tested` names the findings acted on.
+
+    `numerics_passed` is the outcome of the numerics gate on the outputs of both sides; None means it was not run.
+    """
+
+    allowed: frozenset[Allowance] = frozenset()
+    paired: bool | None = None
+    tested: frozenset[str] = frozenset()
+    numerics_passed: bool | None = None
+
+
+def compare(
+    base: Sequence[Analysis], head: Sequence[Analysis], options: DiffOptions | None = None, tool: Tool | None = None
+) -> Comparison:
+    """Verdict on head against base. Raises `ValueError` when a side is empty."""
+    options = options or DiffOptions()
+    if not base or not head:
+        raise ValueError("a comparison needs at least one run on each side")
+    runs = tuple(map(Run, base)), tuple(map(Run, head))
+    fitness = comparability(runs[0], runs[1], options.allowed)
+    sides = _side(runs[0]), _side(runs[1])
+    if fitness.obstacles:
+        return Comparison(
+            tool=tool or Tool(),
+            verdict="not comparable",
+            headline=f"not comparable: {fitness.obstacles[0].message}",
+            base=sides[0],
+            head=sides[1],
+            reasons=(*fitness.obstacles, *fitness.caveats),
+        )
+    return _measured(gather(*runs, paired=options.paired), sides, fitness.caveats, options, tool or Tool())
+
+
+def _measured(
+    samples: Samples, sides: tuple[Side, Side], caveats: tuple[Reason, ...], options: DiffOptions, tool: Tool
+) -> Comparison:
+    durations = samples.durations()
+    if not len(durations[0]) or not len(durations[1]):
+        reason = Reason(id="valid.insufficient_samples", message="a side shows no device work to compare")
+        return Comparison(
+            tool=tool, verdict="inconclusive", headline=reason.message, base=sides[0], head=sides[1], reasons=(reason,)
+        )
+    limits, difference = _limits(samples), mean_difference(*durations, CONFIDENCE, samples.sampling)
+    step = delta(_mean(durations[0]), _mean(durations[1]), difference, limits)
+    waits = _waits(samples, limits)
+    judged = judge(samples.runs[0], step, waits, options.tested, numerics_passed=options.numerics_passed)
+    noise = _noise(samples, limits)
+    return Comparison(
+        tool=tool,
+        verdict=step.verdict,
+        headline=_headline(step, waits),
+        base=sides[0],
+        head=sides[1],
+        step=step,
+        waits=waits,
+        kernels=kernel_changes(samples.runs[0], samples.runs[1]),
+        predictions=judged.predictions,
+        untested=judged.untested,
+        reasons=(*caveats, *_weakness(samples)),
+        noise=noise,
+    )
+
+
+def _limits(samples: Samples) -> Thresholds:
+    base = samples.durations()[0]
+    own = mean_difference(base, base, 0.95, type(samples.sampling)(samples.sampling.block))
+    error = own.standard_error / 2**0.5 if own else 0.0
+    return thresholds(_mean(base), error, len(base), "runs" if samples.basis == "runs" else "steps")
+
+
+def _waits(samples: Samples, limits: Thresholds) -> dict[str, Delta]:
+    """Every charged id. Ids whose charge could change a verdict share the confidence between them (Bonferroni)."""
+    ids = sorted({wait for side in samples.runs for run in side for wait in run.charged_ids})
+    charges = {wait: samples.charged(wait) for wait in ids}
+    sizeable = [w for w, (base, head) in charges.items() if abs(_mean(head) - _mean(base)) >= limits.band_ns]
+    confidence = 1 - (1 - CONFIDENCE) / max(len(sizeable), 1)
+    return {
+        wait: delta(_mean(base), _mean(head), mean_difference(base, head, confidence, samples.sampling), limits)
+        for wait, (base, head) in charges.items()
+    }
+
+
+def _mean(values: FloatArray) -> float:
+    return float(np.mean(values)) if len(values) else 0.0
+
+
+def _side(runs: Sequence[Run]) -> Side:
+    series = runs[0].steps
+    return Side(
+        runs=len(runs),
+        sources=tuple(run.label for run in runs),
+        steps=sum(run.step_count for run in runs if run.steps),
+        step_name=series.name if series else "",
+        step_basis=series.basis if series else "",
+        environment=dict(runs[0].environment),
+    )
+
+
+def _noise(samples: Samples, limits: Thresholds) -> Noise:
+    base, head = samples.durations()
+    return Noise(
+        basis=samples.basis,
+        band_ns=round(limits.band_ns),
+        base_samples=len(base),
+        head_samples=len(head),
+        confidence=CONFIDENCE,
+        paired=samples.sampling.paired,
+        message=_strength(samples, limits),
+    )
+
+
+def _strength(samples: Samples, limits: Thresholds) -> str:
+    seen = f"changes below {duration(limits.band_ns)} a step get no verdict"
+    if samples.basis == "runs":
+        return f"interval from {len(samples.runs[0])} against {len(samples.runs[1])} runs; {seen}"
+    if samples.basis == "steps":
+        return f"weak: only steps inside one run a side, what two runs differ by was not observed; {seen}"
+    return "no repeats: one value a side has no interval"
+
+
+def _weakness(samples: Samples) -> list[Reason]:
+    found = []
+    if samples.basis != "runs":
+        message = (
+            "repeat the capture (three to five runs a side, alternating) for an interval that includes run-to-run noise"
+        )
+        found.append(Reason(id="valid.insufficient_samples", message=message))
+    if samples.skipped:
+        message = f"the first {samples.skipped} step(s) of every run were left out as warm-up"
+        found.append(Reason(id="valid.environment", message=message))
+    names = {run.steps.name if run.steps else "" for side in samples.runs for run in side}
+    if len(names) > 1:
+        message = f"steps have different names: {', '.join(sorted(filter(None, names)))}"
+        found.append(Reason(id="valid.workload_changed", message=message))
+    return found
+
+
+def _headline(step: Delta, waits: dict[str, Delta]) -> str:
+    """Computed from the rows, so that it cannot contradict them."""
+    text = f"step {step.verdict}: {duration(step.base_ns)} → {duration(step.head_ns)}"
+    changed = {word: sorted(w for w, row in waits.items() if row.verdict == word) for word in ("regressed", "improved")}
+    parts = [f"{word}: {', '.join(ids)}" for word, ids in changed.items() if ids]
+    return "; ".join([text, *parts])
