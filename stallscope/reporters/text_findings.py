@@ -1,0 +1,85 @@
+"""Findings and experiments as the terminal report prints them."""
+
+from __future__ import annotations
+
+from stallscope.model.analysis import Analysis
+from stallscope.model.experiments import Experiment
+from stallscope.model.findings import Finding, Place
+from stallscope.model.units import duration, share
+from stallscope.reporters import phrases
+from stallscope.reporters.terminal import Paper
+from stallscope.views.headline import problems
+
+MAX_FINDINGS = 10
+MAX_NOTES = 5
+MAX_EVIDENCE = 3
+MARKS = {"error": "red", "warning": "yellow", "note": "dim"}
+
+
+def write_findings(paper: Paper, analysis: Analysis, *, everything: bool) -> None:
+    """What to act on, by recoverable time; then notes, one line each."""
+    found = problems(analysis)
+    notes = tuple(finding for finding in analysis.findings if finding not in found)
+    if found:
+        paper.heading("Findings, by the time that removing them can give back")
+        limit = len(found) if everything else MAX_FINDINGS
+        for rank, finding in enumerate(found[:limit], start=1):
+            _write_finding(paper, rank, finding)
+        if len(found) > limit:
+            paper.line(f" … and {len(found) - limit} smaller ones: --all prints them", "dim")
+    if notes:
+        paper.heading("Notes: these explain, and cost nothing that can be won back")
+        for note in notes[: len(notes) if everything else MAX_NOTES]:
+            paper.prose(f"{note.wait}: {note.title} ({share(note.share)})", indent=" · ", max_lines=2)
+
+
+def write_plan(paper: Paper, analysis: Analysis, count: int) -> None:
+    """The next experiments in full, one change at a time, the most promising finding first."""
+    planned = [(finding, experiment) for finding in problems(analysis) for experiment in finding.experiments][:count]
+    if not planned:
+        return
+    paper.heading("Plan: one change at a time, measured before the next")
+    for number, (finding, experiment) in enumerate(planned, start=1):
+        _write_experiment(paper, number, finding, experiment)
+
+
+def _write_finding(paper: Paper, rank: int, finding: Finding) -> None:
+    paper.columns(f"{rank:>2} {finding.wait}  {_worth(finding)}", finding.id, MARKS[finding.severity])
+    paper.prose(finding.title, indent="   ", max_lines=2)
+    paper.prose(f"{finding.evidence_level}: {_evidence(finding)}", indent="   ", max_lines=2)
+    if finding.where:
+        paper.prose(f"worst: {_place(finding.where[0])}", indent="   ", max_lines=2)
+    if finding.experiments:
+        first = finding.experiments[0]
+        paper.prose(f"try: {first.title}", indent="   ", max_lines=2)
+        if first.apply:
+            paper.line(f"     {first.apply[0].splitlines()[0]}", "cyan")
+
+
+def _worth(finding: Finding) -> str:
+    beside = "" if finding.ledger else ", behind a busy device"
+    worth = phrases.recoverable(finding.recoverable_ns)
+    return f"saves {worth} of {duration(finding.wait_ns)} waited ({share(finding.share)}{beside})"
+
+
+def _evidence(finding: Finding) -> str:
+    return "; ".join(phrases.evidence(item) for item in finding.evidence[:MAX_EVIDENCE])
+
+
+def _place(place: Place) -> str:
+    times = "once" if place.count == 1 else f"{place.count:,} times"
+    return f"{phrases.place(place)}, {times}, {duration(place.wait_ns)}"
+
+
+def _write_experiment(paper: Paper, number: int, finding: Finding, experiment: Experiment) -> None:
+    paper.columns(f"{number:>2} {experiment.title}", f"{finding.wait} {finding.id}", "bold")
+    paper.prose(experiment.change, indent="   ")
+    for line in (line for apply in experiment.apply for line in apply.splitlines()):
+        paper.line(f"     {line}", "cyan")
+    paper.prose(f"measure: {experiment.measure}", indent="   ")
+    if experiment.expect is not None:
+        expect = experiment.expect
+        paper.prose(f"expect: {expect.metric} falls by {duration(expect.low)} to {duration(expect.high)}", indent="   ")
+    paper.prose(f"refuted if {experiment.refuted_if}", indent="   ")
+    gate = "bit-identical results" if experiment.numerics == "bit-identical" else "results inside the FP64 gate"
+    paper.prose(f"numerics: {gate}", indent="   ")

@@ -1,0 +1,34 @@
+"""What the trace can and cannot tell, and the flag that would add what is missing."""
+
+from __future__ import annotations
+
+from stallscope.model.analysis import Analysis
+from stallscope.reporters.terminal import Paper
+
+MAX_LINES = 6
+
+
+def write_health(paper: Paper, analysis: Analysis, *, everything: bool) -> None:
+    """Notes of the capture, rules that broke, and waits that were not looked for, grouped by reason."""
+    notes = [f"{note.id}: {note.message}" for note in analysis.capture.notes]
+    notes += [f"rule {check.wait} failed: {check.reason}" for check in analysis.checks if check.outcome == "failed"]
+    missing = [f"{', '.join(waits)} not checked: {reason}" for reason, waits in _not_checked(analysis).items()]
+    if not notes and not missing:
+        return
+    paper.heading("Trace health")
+    for note in notes:
+        paper.prose(note, indent=" ! ", max_lines=0 if everything else 4)
+    limit = len(missing) if everything else max(1, MAX_LINES - len(notes))
+    for line in missing[:limit]:
+        paper.prose(line, indent=" - ", max_lines=0 if everything else 2)
+    if len(missing) > limit:
+        paper.line(f" - … {len(missing) - limit} more: --all prints them", "dim")
+
+
+def _not_checked(analysis: Analysis) -> dict[str, list[str]]:
+    """Waits by the reason why no rule could look for them, the reason with most waits first."""
+    grouped: dict[str, list[str]] = {}
+    for check in analysis.checks:
+        if check.outcome == "not_applicable":
+            grouped.setdefault(check.reason, []).append(check.wait)
+    return dict(sorted(grouped.items(), key=lambda item: -len(item[1])))
