@@ -1,0 +1,152 @@
+"""Builds the lanes of a trace: devices with their waits and streams first, then the host threads that fed them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from stallscope.timeline.timeline import Timeline
+from stallscope.views.charges import Charges
+from stallscope.views.lane_details import detail_columns
+from stallscope.views.lane_device import DeviceParts
+from stallscope.views.lane_host import host_groups, host_parts, host_rows
+from stallscope.views.lane_parts import NameTable, Part
+from stallscope.views.lanes import (
+    NOWHERE,
+    ClassCover,
+    Covers,
+    Int32Array,
+    Int64Array,
+    IntervalClass,
+    Intervals,
+    Lane,
+    LaneTable,
+)
+from stallscope.views.packing import pack
+
+
+@dataclass(frozen=True, slots=True)
+class _Row:
+    """One lane-to-be: a part, the rows of it that lie at one depth, in time order."""
+
+    part: Part
+    depth: int
+    depths: int
+    rows: npt.NDArray[np.intp]
+
+
+def build_lanes(timeline: Timeline, charges: Charges) -> LaneTable:
+    """All lanes of one trace; `charges` become the first lane of each device."""
+    names = NameTable(timeline.trace.names)
+    devices = DeviceParts(timeline, charges, names)
+    kinds = host_rows(timeline, names)
+    threads = host_groups(timeline, kinds)
+    rows = [row for part in (*devices.parts(), *host_parts(threads, kinds)) for row in _packed(part)]
+    lanes = _lanes(rows)
+    classes = tuple(dict.fromkeys(c for row in rows for c in row.part.classes))
+    intervals = _intervals(rows, lanes, classes, timeline, charges)
+    covers, cover = _covers(lanes, intervals)
+    return LaneTable(
+        lanes=lanes,
+        groups=(*devices.groups(), *threads),
+        classes=classes,
+        names=names.texts(),
+        intervals=intervals,
+        covers=covers,
+        cover=cover,
+        details=detail_columns(timeline),
+    )
+
+
+def _packed(part: Part) -> list[_Row]:
+    order = np.lexsort((-part.end_ns, part.start_ns))
+    depth = pack(part.start_ns[order], part.end_ns[order])
+    depths = int(depth.max()) + 1 if len(depth) else 0
+    return [_Row(part, d, depths, order[depth == d]) for d in range(depths)]
+
+
+def _lanes(rows: list[_Row]) -> tuple[Lane, ...]:
+    lanes: list[Lane] = []
+    first = 0
+    for row in rows:
+        part, after = row.part, first + len(row.rows)
+        key = part.key if row.depth == 0 else f"{part.key}/{row.depth}"
+        lanes.append(Lane(key, part.label, part.group, part.lane_kind, row.depth, first, after))
+        first = after
+    return tuple(lanes)
+
+
+def _intervals(
+    rows: list[_Row], lanes: tuple[Lane, ...], classes: tuple[IntervalClass, ...], timeline: Timeline, charges: Charges
+) -> Intervals:
+    number = {c: i for i, c in enumerate(classes)}
+
+    def column(name: str, dtype: type[np.generic]) -> npt.NDArray[Any]:
+        parts = [getattr(row.part, name)[row.rows] for row in rows]
+        return np.concatenate([np.empty(0, dtype), *parts]).astype(dtype, copy=False)
+
+    kinds = [np.array([number[c] for c in row.part.classes], np.uint8)[row.part.kind[row.rows]] for row in rows]
+    return Intervals(
+        start_ns=column("start_ns", np.int64),
+        end_ns=column("end_ns", np.int64),
+        name=column("name", np.int32),
+        kind=np.concatenate([np.empty(0, np.uint8), *kinds]),
+        detail=column("detail", np.uint8),
+        row=column("row", np.int32),
+        link=_links(rows, lanes, timeline, charges),
+    )
+
+
+def _links(rows: list[_Row], lanes: tuple[Lane, ...], timeline: Timeline, charges: Charges) -> Int32Array:
+    """Where each interval's arrow points: operation → call, call → first operation, charge → the operation after it."""
+    operation_at = np.full(len(timeline.operations), NOWHERE, np.int32)
+    call_at = np.full(len(timeline.calls), NOWHERE, np.int32)
+    for row, lane in reversed(list(zip(rows, lanes, strict=True))):  # a stream's lane wins over the lane by kind
+        target = {"operation": operation_at, "call": call_at}.get(row.part.source)
+        if target is not None:
+            target[row.part.source_row[row.rows]] = np.arange(lane.first, lane.after)
+    launched_first = np.full(len(timeline.calls), NOWHERE, np.int64)
+    known = np.flatnonzero(timeline.launch != NOWHERE)[::-1]
+    launched_first[timeline.launch[known]] = known
+    links = np.full(lanes[-1].after if lanes else 0, NOWHERE, np.int32)
+    follow = {
+        "operation": (timeline.launch, call_at),
+        "call": (launched_first, operation_at),
+        "charge": (charges.after, operation_at),
+    }
+    for row, lane in zip(rows, lanes, strict=True):
+        if row.part.source in follow:
+            step, position = follow[row.part.source]
+            links[lane.first : lane.after] = _follow(position, step[row.part.source_row[row.rows]])
+    return links
+
+
+def _follow(position: Int32Array, rows: Int64Array) -> Int32Array:
+    if not len(position):
+        return np.full(len(rows), NOWHERE, np.int32)
+    return np.where(rows == NOWHERE, NOWHERE, position[rows]).astype(np.int32)
+
+
+def _covers(lanes: tuple[Lane, ...], intervals: Intervals) -> tuple[tuple[tuple[ClassCover, ...], ...], Covers]:
+    """Prefix sums of each class of each lane; a class's intervals within a lane are disjoint because the lane's are."""
+    found: list[tuple[ClassCover, ...]] = []
+    starts: list[Int64Array] = [np.empty(0, np.int64)]
+    lengths: list[Int64Array] = [np.empty(0, np.int64)]
+    before: list[Int64Array] = [np.empty(0, np.int64)]
+    first = 0
+    for lane in lanes:
+        entries = []
+        kinds = intervals.kind[lane.first : lane.after]
+        for kind in np.unique(kinds).tolist():
+            rows = lane.first + np.flatnonzero(kinds == kind)
+            length = intervals.end_ns[rows] - intervals.start_ns[rows]
+            starts.append(intervals.start_ns[rows])
+            lengths.append(length)
+            before.append(np.cumsum(length) - length)
+            entries.append(ClassCover(kind, first, first + len(rows)))
+            first += len(rows)
+        found.append(tuple(entries))
+    return tuple(found), Covers(np.concatenate(starts), np.concatenate(lengths), np.concatenate(before))
