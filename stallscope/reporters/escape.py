@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import html
+import re
 import unicodedata
 
 REPLACEMENT = "\N{REPLACEMENT CHARACTER}"
 MAX_NAME = 160
-MAX_PROSE = 2_000
+MAX_PROSE = 500
 
 _FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r", "＝", "＋", "－", "＠")
-_MARKDOWN_ACTIVE = frozenset("\\`*_{}[]()#+-.!|~$:@^=/&<>\"'")
-_PROSE_ACTIVE = frozenset("\\`*_[]#!|~$:@^<>&")
+_PLAIN_CODE = re.compile(r"[^`|$\s](?:[^`|$]*[^`|$\s])?")
+_CODE_ACTIVE = re.compile(r"[\\`*_{}\[\]()#+!|~$:@^=/&<>\"'.-]")
+_PROSE_ACTIVE = re.compile(r"[\\`*\[\]#|~$@<>&]|!(?=\[)|:(?=\S)|(?<!\w)_|_(?!\w)|(?<=www)\.", re.IGNORECASE)
 _NO_MENTION = "&#8203;"
 
 
@@ -27,19 +29,27 @@ def visible(text: str, limit: int | None = MAX_PROSE) -> str:
 
 def markdown_code(text: str, limit: int = MAX_NAME) -> str:
     """A name as inline code that no Markdown or HTML inside it can leave, in a table cell too."""
-    return f"<code>{_entities(visible(text, limit), _MARKDOWN_ACTIVE)}</code>"
+    shown = visible(text, limit)
+    if _PLAIN_CODE.fullmatch(shown):
+        return f"`{shown}`"
+    return f"<code>{_CODE_ACTIVE.sub(_entity, shown)}</code>"
 
 
 def markdown_text(text: str, limit: int = MAX_PROSE) -> str:
     """A sentence as literal Markdown text: no markup, no links, no mentions, no references to issues."""
-    return _entities(visible(text, limit), _PROSE_ACTIVE)
+    return _PROSE_ACTIVE.sub(_entity, visible(text, limit))
 
 
-def csv_cell(text: str) -> str:
+def html_code(text: str, limit: int = MAX_NAME) -> str:
+    """A name as inline code inside an HTML block, where Markdown is not read."""
+    return f"<code>{html.escape(visible(text, limit))}</code>"
+
+
+def csv_cell(text: str, limit: int = 1_000) -> str:
     """Text for a CSV cell; a leading quote keeps spreadsheets from reading it as a formula."""
-    shown = visible(text, None)
-    start = shown.lstrip()[:1] or shown[:1]
-    return f"'{shown}" if start in _FORMULA_STARTS or text[:1] in _FORMULA_STARTS else shown
+    shown = visible(text, limit)
+    first = (shown.lstrip()[:1], text[:1])
+    return f"'{shown}" if any(start in _FORMULA_STARTS for start in first) else shown
 
 
 def sarif_text(text: str) -> str:
@@ -61,11 +71,8 @@ def _visible_character(character: str) -> str:
     return character
 
 
-def _entities(text: str, active: frozenset[str]) -> str:
-    return "".join(_entity(c) if c in active else c for c in text)
-
-
-def _entity(character: str) -> str:
+def _entity(found: re.Match[str]) -> str:
+    character = found[0]
     if character in "<>&":
         return html.escape(character)
     suffix = _NO_MENTION if character in "@#" else ""

@@ -36,10 +36,11 @@ HOSTILE: dict[str, str] = {
     "template": "{{ 7*7 }}{% raw %}${alert(1)}<%= 1 %>\\u003cscript\\u003e",
 }
 
+RUNTIME = "CUPTI_ACTIVITY_KIND_RUNTIME"
+NO_FAULTS = Check(wait="uvm.fault_gpu", outcome="not_applicable", reason="not collected: add --cuda-um-gpu-page-faults")
 
-def evidence(
-    label: str = "gaps after cudaFree", value: float = 40, source: str = "CUPTI_ACTIVITY_KIND_RUNTIME"
-) -> Evidence:
+
+def evidence(label: str = "gaps after cudaFree", value: float = 40, source: str = RUNTIME) -> Evidence:
     return Evidence(label=label, value=value, unit="count", source=source)
 
 
