@@ -20,7 +20,7 @@ GATES = ("alloc.sync>5%", "launch.gap>5ms", "uvm.fault_gpu>0ns")
 def rendered(name: str, sample: str) -> str:
     out = io.StringIO()
     reporter(name).render(samples()[sample], out)
-    return out.getvalue()
+    return out.getvalue().replace("\r\n", "\n")
 
 
 @pytest.fixture(autouse=True)
