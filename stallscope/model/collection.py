@@ -13,6 +13,7 @@ _UVM = "profile with --cuda-um-gpu-page-faults=true --cuda-um-cpu-page-faults=tr
 
 FLAGS: Mapping[type[Table], str] = {
     events.Kernels: _CUDA,
+    events.Collectives: "use PyTorch 2.4 or newer, whose profiler records collectives",
     events.Copies: _CUDA,
     events.Migrations: _CUDA,
     events.Memsets: _CUDA,
@@ -38,6 +39,7 @@ FLAGS: Mapping[type[Table], str] = {
 
 _NSYS: Mapping[type[Table], str] = {
     events.Kernels: "CUPTI_ACTIVITY_KIND_KERNEL",
+    events.Collectives: "NVTX_EVENTS",
     events.Copies: "CUPTI_ACTIVITY_KIND_MEMCPY",
     events.Migrations: "CUPTI_ACTIVITY_KIND_MEMCPY",
     events.Memsets: "CUPTI_ACTIVITY_KIND_MEMSET",
@@ -63,6 +65,9 @@ _NSYS: Mapping[type[Table], str] = {
 
 _KINETO: Mapping[type[Table], str] = {
     events.Kernels: "kernel",
+    events.Collectives: "kernel",
+    events.Overheads: "overhead",
+    events.EventRecords: "cuda_sync",
     events.Copies: "gpu_memcpy",
     events.Memsets: "gpu_memset",
     events.ApiCalls: "cuda_runtime",

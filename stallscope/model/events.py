@@ -110,6 +110,20 @@ class Kernels(DeviceSpan):
     graph_node = Column(np.int64, "graph node id; 0 = not from a graph")
 
 
+class Collectives(Table):
+    """What the framework or the communication library recorded about its kernels, sorted by `kernel` (one row each)."""
+
+    kernel = Column(np.int64, "row in Kernels")
+    operation = Column(np.int32, "name of the collective, e.g. allreduce")
+    communicator = Column(np.int32, "name of the process group or communicator, the same on all its ranks")
+    members = Column(np.int32, "ranks of the group as text, e.g. 0,1,2,3; empty = not recorded")
+    sequence = Column(np.int64, "sequence number within the communicator; -1 = not recorded")
+    bytes = Column(np.int64, "payload of this rank, the larger of input and output; -1 = not recorded")
+    group_size = Column(np.int32, "number of ranks in the group; 0 = not recorded")
+    source = Column(np.int32, "sending rank of a point-to-point operation; -1 = none")
+    target = Column(np.int32, "receiving rank of a point-to-point operation; -1 = none")
+
+
 class Copies(DeviceSpan):
     """Copies that a stream executed (CUPTI_ACTIVITY_KIND_MEMCPY without unified-memory migrations)."""
 

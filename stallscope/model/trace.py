@@ -59,7 +59,11 @@ class CaptureInfo:
 
 @dataclass(frozen=True, slots=True)
 class Trace:
-    """Typed tables of one source. A table that was not collected is absent, not empty."""
+    """Typed tables of one source. A table that was not collected is absent, not empty.
+
+    `origin_ns` is what the producer's clock showed at time 0 of the trace clock: `start_ns + origin_ns` compares with
+    another trace of the same machine, and of another machine up to the offset of the two clocks.
+    """
 
     source: Source
     devices: tuple[Device, ...]
@@ -68,6 +72,7 @@ class Trace:
     names: Names
     capture: CaptureInfo
     tables: Mapping[type[Table], Table]
+    origin_ns: int = 0
 
     def table(self, kind: type[TableT]) -> TableT | None:
         """The table, or None when it was not collected."""
