@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from statistics import median
 from typing import TextIO
 
+from stallscope.gates import GateResult
 from stallscope.model.analysis import UNATTRIBUTED, Analysis, DeviceLedger
 from stallscope.model.units import duration, share
 from stallscope.reporters.terminal import Paper, bar
@@ -23,6 +24,7 @@ STYLES = {
     Verdict.KERNELS_ONLY: "bold",
     Verdict.NO_ACTIVITY: "red",
 }
+GATE_STATES = {"pass": ("within", "green"), "fail": ("over", "red"), "inconclusive": ("unclear", "yellow")}
 NARROWEST = 60
 MAX_DEVICES = 16
 MAX_LEDGER_ROWS = 8
@@ -36,6 +38,7 @@ class TextReporter:
     colour: bool = False
     everything: bool = False
     plan: int = 0
+    gates: tuple[GateResult, ...] = ()
     name: str = "text"
     suffix: str = ".txt"
 
@@ -53,6 +56,7 @@ class TextReporter:
         write_kernels(paper, analysis, everything=self.everything)
         write_health(paper, analysis, everything=self.everything)
         write_plan(paper, analysis, self.plan)
+        _write_gates(paper, self.gates)
         _write_next(paper, analysis, told)
         out.write(paper.text())
 
@@ -127,6 +131,17 @@ def _write_ledger(paper: Paper, analysis: Analysis, *, everything: bool) -> None
 def _write_row(paper: Paper, wait: str, ns: int, window_ns: int) -> None:
     ratio = ns / window_ns if window_ns else 0
     paper.line(f"  {wait:<24} {duration(ns):>9} {share(ratio):>8}  {'▪' * round(ratio * (paper.width - 48))}")
+
+
+def _write_gates(paper: Paper, gates: tuple[GateResult, ...]) -> None:
+    if not gates:
+        return
+    paper.heading("Budgets")
+    for gate in gates:
+        label, style = GATE_STATES[gate.state]
+        paper.prose(
+            f"{label} {gate.budget.name}: {gate.reason}", indent=f"  {paper.paint('■', style)} ", hanging="    "
+        )
 
 
 def _write_next(paper: Paper, analysis: Analysis, told: Headline) -> None:
