@@ -9,8 +9,9 @@ import numpy as np
 import numpy.typing as npt
 
 from stallscope.model.columns import NO_ROW
-from stallscope.model.events import ApiCalls, NvtxRanges
+from stallscope.model.events import ApiCalls, Copies, NvtxRanges
 from stallscope.model.trace import Trace
+from stallscope.timeline.blocking import BlockedGaps, blocked_gaps, holding_calls, pageable_copy_calls
 from stallscope.timeline.calls import HostCalls, host_calls
 from stallscope.timeline.gaps import Gaps, find_gaps
 from stallscope.timeline.intervals import Int64Array, IntervalSet, intersect
@@ -67,6 +68,13 @@ class Timeline:
     def gaps(self) -> Gaps:
         """Idle gaps of every device."""
         return find_gaps(self.operations, self.launch, self.calls, self.from_graph)
+
+    @cached_property
+    def blocked(self) -> BlockedGaps:
+        """Idle time caused by calls that held the launching thread back."""
+        pageable = pageable_copy_calls(self.operations, self.launch, self.trace.table(Copies))
+        rows = holding_calls(self.calls, pageable)
+        return blocked_gaps(self.gaps, self.calls, rows, {w.device: w.busy for w in self.windows})
 
     @cached_property
     def process_of_thread(self) -> npt.NDArray[np.int32]:

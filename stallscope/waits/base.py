@@ -15,6 +15,7 @@ from stallscope.model.experiments import Experiment
 from stallscope.model.findings import EvidenceLevel, Severity, Unit
 from stallscope.model.names import Names
 from stallscope.model.trace import Device, Trace
+from stallscope.timeline.blocking import BlockedGaps
 from stallscope.timeline.calls import HostCalls
 from stallscope.timeline.gaps import Gaps
 from stallscope.timeline.intervals import Int64Array
@@ -161,6 +162,11 @@ class View:
     def gaps(self) -> Gaps:
         """Idle gaps of every device."""
         return self._timeline.gaps
+
+    @property
+    def blocked(self) -> BlockedGaps:
+        """Idle time caused by calls that held the launching thread back."""
+        return self._timeline.blocked
 
     @property
     def ranges(self) -> RangeTree:

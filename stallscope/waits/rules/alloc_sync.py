@@ -11,7 +11,7 @@ from stallscope.model.events import ApiCalls
 from stallscope.model.experiments import Experiment
 from stallscope.timeline.calls import CallKind
 from stallscope.waits.base import Detection, Rule, RuleMeta, View, measure
-from stallscope.waits.blocking import blocked, call_facts, calls_of
+from stallscope.waits.blocking import call_facts, claim_blocked
 
 META = RuleMeta(
     id="alloc.sync",
@@ -47,7 +47,7 @@ EXPERIMENTS = (
 
 def detect(view: View) -> Detection | None:
     """Claim the idle time inside and behind cudaMalloc/cudaFree on the launching thread."""
-    claims = blocked(view, calls_of(view, CallKind.ALLOC, CallKind.FREE, CallKind.ALLOC_MANAGED))
+    claims = claim_blocked(view, CallKind.ALLOC, CallKind.FREE, CallKind.ALLOC_MANAGED)
     if not len(claims):
         return None
     return Detection(

@@ -6,10 +6,12 @@ returns, and only then the thread prepares and launches the next operation.
 
 from __future__ import annotations
 
+import numpy as np
+
 from stallscope.model.events import ApiCalls, Copies
 from stallscope.model.experiments import Experiment
 from stallscope.waits.base import Detection, Fact, Rule, RuleMeta, View, measure
-from stallscope.waits.blocking import blocked, call_facts
+from stallscope.waits.blocking import call_facts, claim_blocked_by
 from stallscope.waits.host_syncs import ASSUMES
 from stallscope.waits.readbacks import SCALAR_BYTES, scalar_calls
 
@@ -42,7 +44,9 @@ EXPERIMENTS = (
 
 def detect(view: View) -> Detection | None:
     """Claim the idle time inside and behind the read-backs."""
-    claims = blocked(view, scalar_calls(view))
+    wanted = np.zeros(len(view.calls), np.bool_)
+    wanted[scalar_calls(view)] = True
+    claims = claim_blocked_by(view, wanted)
     if not len(claims):
         return None
     return Detection(

@@ -1,0 +1,149 @@
+"""Idle time that host calls cause by holding their thread back.
+
+A call costs idle time in two ways. While the thread is inside it and the device is idle, nothing can be launched.
+And every nanosecond a call held the thread beside a busy device is run-ahead lost: without the call the thread would
+have prepared its next launches beside that work. When the device drains under such a call, the gaps behind it are
+charged to the call that lost most, until the W ns lost since the last drain are used up or the device drains again.
+What goes beyond W would have been idle anyway and belongs to other causes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+import numpy as np
+
+from stallscope.model.columns import NO_ROW, Column
+from stallscope.model.events import Copies, MemoryKind, Span
+from stallscope.timeline.calls import CallIndex, CallKind, HostCalls, ThreadClock
+from stallscope.timeline.gaps import Gaps
+from stallscope.timeline.intervals import Int64Array, IntervalSet
+from stallscope.timeline.operations import OperationKind, Operations
+
+CLOCK_SLACK_NS = 2_000
+"""Host and device clocks of a capture agree to about a microsecond; a call may seem to end just before the drain."""
+
+ASYNCHRONOUS = (
+    CallKind.OTHER,
+    CallKind.LAUNCH,
+    CallKind.GRAPH_LAUNCH,
+    CallKind.COPY,
+    CallKind.MEMSET,
+    CallKind.POLL,
+    CallKind.STREAM_WAIT,
+    CallKind.EVENT_RECORD,
+)
+"""Calls that submit or ask and return; all others may hold their thread back."""
+
+
+class BlockedGaps(Span):
+    """Parts of gaps caused by a call that held the launching thread back."""
+
+    gap = Column(np.int64, "row in Gaps")
+    call = Column(np.int64, "row in HostCalls")
+
+
+def pageable_copy_calls(operations: Operations, launch: Int64Array, copies: Copies | None) -> Int64Array:
+    """Calls of asynchronous copies that block all the same, because one side is pageable."""
+    if copies is None:
+        return np.empty(0, np.int64)
+    rows = np.flatnonzero((operations.kind == OperationKind.COPY) & (launch != NO_ROW))
+    copy = operations.row[rows]
+    pageable = (copies.source_kind[copy] == MemoryKind.PAGEABLE) | (copies.target_kind[copy] == MemoryKind.PAGEABLE)
+    return np.unique(launch[rows[pageable]])
+
+
+def holding_calls(calls: HostCalls, pageable: Int64Array) -> Int64Array:
+    """Outermost calls that may hold their thread back, by (thread, start)."""
+    holds = ~np.isin(calls.kind, ASYNCHRONOUS)
+    holds[pageable] = True
+    rows = np.flatnonzero(holds)
+    clock = ThreadClock.of(calls.start_ns[rows], calls.end_ns[rows])
+    reach = np.maximum.accumulate(clock.key(calls.thread[rows], calls.end_ns[rows]))
+    nested = clock.key(calls.thread[rows], calls.start_ns[rows])[1:] < reach[:-1]
+    return np.asarray(rows[np.concatenate((np.ones(min(1, len(rows)), np.bool_), ~nested))])
+
+
+def blocked_gaps(gaps: Gaps, calls: HostCalls, rows: Int64Array, busy: Mapping[int, IntervalSet]) -> BlockedGaps:
+    """Charge late gaps to the holding calls inside them and to the last call under which their device drained."""
+    late = np.flatnonzero((gaps.thread != NO_ROW) & ~gaps.queued & ~gaps.in_graph)
+    index = CallIndex(calls, rows)
+    pair, call = index.overlapping(gaps.thread[late], gaps.start_ns[late] - CLOCK_SLACK_NS, gaps.end_ns[late])
+    gap = late[pair]
+    inside = _Parts(
+        np.maximum(calls.start_ns[call], gaps.start_ns[gap]),
+        np.minimum(calls.end_ns[call], gaps.end_ns[gap]),
+        gap,
+        call,
+    )
+    drained = calls.start_ns[call] < gaps.start_ns[gap]
+    behind = []
+    for device, intervals in busy.items():
+        draining = np.unique(call[drained & (gaps.device[gap] == device)])
+        lost = _lost_run_ahead(calls, rows, draining, intervals)
+        behind.append(_behind(gaps, calls, late[gaps.device[late] == device], lost))
+    parts = [part for part in (inside, *behind) if part is not None]
+    start, end, gap, call = (np.concatenate(column) for column in zip(*parts, strict=True))
+    keep = end > start
+    return BlockedGaps.of(start_ns=start[keep], end_ns=end[keep], gap=gap[keep], call=call[keep])
+
+
+class _Parts(NamedTuple):
+    start_ns: Int64Array
+    end_ns: Int64Array
+    gap: Int64Array
+    call: Int64Array
+
+
+class _Drains(NamedTuple):
+    call: Int64Array
+    budget_ns: Int64Array
+    blamed: Int64Array
+
+
+def _lost_run_ahead(calls: HostCalls, rows: Int64Array, draining: Int64Array, busy: IntervalSet) -> _Drains:
+    """Run-ahead the thread lost up to each drain since the one before, and the call that lost most of it."""
+    if not len(draining):
+        return _Drains(draining, draining, draining)
+    held = busy.covered(calls.start_ns[rows], calls.end_ns[rows])
+    group = np.searchsorted(draining, rows)  # rows and draining are both in (thread, start) order
+    inside = group < len(draining)
+    inside[inside] &= calls.thread[draining[group[inside]]] == calls.thread[rows[inside]]
+    rows, held, group = rows[inside], held[inside], group[inside]
+    first = np.flatnonzero(np.concatenate((np.ones(1, np.bool_), group[1:] != group[:-1])))
+    order = np.lexsort((held, group))
+    largest = order[np.concatenate((first[1:], [len(group)])) - 1]
+    return _Drains(draining, np.add.reduceat(held, first), rows[largest])
+
+
+def _behind(gaps: Gaps, calls: HostCalls, gap: Int64Array, drains: _Drains) -> _Parts | None:
+    """Parts of a device's late gaps behind the drains, within what was lost up to each."""
+    if not len(drains.call) or not len(gap):
+        return None
+    gap = gap[np.argsort(gaps.thread[gap], kind="stable")]
+    drain = _last_drain(calls, drains.call, gaps, gap)
+    gap, drain = gap[drain != NO_ROW], drain[drain != NO_ROW]
+    end = gaps.end_ns[gap]
+    start = np.clip(calls.end_ns[drains.call[drain]], gaps.start_ns[gap], end)
+    left = np.maximum(drains.budget_ns[drain] - _running_sum(end - start, drain), 0)
+    return _Parts(start, np.minimum(end, start + left), gap, drains.blamed[drain])
+
+
+def _last_drain(calls: HostCalls, rows: Int64Array, gaps: Gaps, gap: Int64Array) -> Int64Array:
+    """Position of the last drain that the gap's thread began before the gap's launch, or NO_ROW."""
+    clock = ThreadClock.of(calls.start_ns[rows], gaps.start_ns[gap], gaps.end_ns[gap])
+    position = np.searchsorted(
+        clock.key(calls.thread[rows], calls.start_ns[rows]), clock.key(gaps.thread[gap], gaps.host_end_ns[gap])
+    )
+    found = np.maximum(position - 1, 0)
+    return np.where((position > 0) & (calls.thread[rows[found]] == gaps.thread[gap]), found, NO_ROW)
+
+
+def _running_sum(lengths: Int64Array, group: Int64Array) -> Int64Array:
+    """Sum of the earlier lengths in each run of equal groups."""
+    if not len(group):
+        return lengths
+    total = np.cumsum(lengths) - lengths
+    first = np.flatnonzero(np.concatenate((np.ones(1, np.bool_), group[1:] != group[:-1])))
+    return total - np.repeat(total[first], np.diff(np.concatenate((first, [len(group)]))))
