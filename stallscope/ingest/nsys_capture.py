@@ -12,6 +12,13 @@ from stallscope.ingest.nsys_source import ExportSource, integers
 _PATH = re.compile(r"(?:[A-Za-z]:\\|(?<![\w.])/)[^\s'\",;:()]+")
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]+")
 
+_DRIVERS = ("NvDriverVersion", "CudaDriverVersion")
+_PARTIAL = {
+    "EXPORT_PARAM_TABLES_TO_EXPORT": "tables",
+    "EXPORT_PARAM_TIMES_TO_EXPORT": "times",
+    "DERIVED_WINDOW_NS": "times",
+}
+
 
 @dataclass(frozen=True, slots=True)
 class ExportInfo:
@@ -22,6 +29,12 @@ class ExportInfo:
     lazy: bool = True
     partial: tuple[str, ...] = ()
     clock_shifted: bool = False
+
+    @property
+    def version(self) -> tuple[int, int]:
+        """Year and release of the exporter; (0, 0) when unknown."""
+        found = re.search(r"(\d{4})\.(\d+)", self.product)
+        return (int(found[1]), int(found[2])) if found else (0, 0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,11 +68,7 @@ def export_info(source: ExportSource) -> ExportInfo:
     """Who exported the file, and whether the export is partial or shifted."""
     values = dict(_pairs(source, schema.EXPORT_METADATA))
     product = values.get("EXPORT_PRODUCT_VERSION", "")
-    partial = [
-        name
-        for name in ("EXPORT_PARAM_TABLES_TO_EXPORT", "EXPORT_PARAM_TIMES_TO_EXPORT", "DERIVED_WINDOW_NS")
-        if values.get(name)
-    ]
+    partial = [what for name, what in _PARTIAL.items() if values.get(name)]
     shift = values.get("EXPORT_PARAM_TIME_SHIFT", "0") not in {"", "0"}
     return ExportInfo(
         product=f"Nsight Systems {product}".strip(),
@@ -93,6 +102,17 @@ def diagnostics(source: ExportSource) -> tuple[Diagnostic, ...]:
     return tuple(
         Diagnostic(names.get(severity, "unknown"), scrubbed(text or "")) for _, severity, text in rows.iter_rows()
     )
+
+
+def driver_versions(source: ExportSource) -> tuple[str, str]:
+    """Version of the NVIDIA driver and the CUDA version it supports, as the target reported them."""
+    table = schema.actual(source.tables, schema.SYSTEM)
+    if table is None or not {"name", "value"} <= source.tables[table]:
+        return "", ""
+    values = source.read(table, {"name": "text", "value": "text"})
+    known = {name: value for name, value in values.iter_rows() if name in _DRIVERS and value not in {None, "", "0"}}
+    driver, cuda_driver = (scrubbed(known.get(name, "")) for name in _DRIVERS)
+    return driver, cuda_driver
 
 
 def scrubbed(text: str) -> str:

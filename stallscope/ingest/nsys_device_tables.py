@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import polars as pl
 
 from stallscope.ingest import nsys_schema as schema
 from stallscope.ingest.nsys_registry import Registry
-from stallscope.ingest.nsys_rows import device_spans, timed, with_device, zero_if_null
+from stallscope.ingest.nsys_rows import device_spans, spans, timed, with_device, zero_if_null
 from stallscope.ingest.nsys_source import integers
 from stallscope.model.events import CopyKind, MemoryKind, MigrationCause, StreamFlag, SyncKind
 
@@ -96,10 +98,27 @@ def graph_runs(registry: Registry, table: str) -> Frame:
     return rows.select(*_place(), zero_if_null("graphId").alias("graph"))
 
 
-def syncs(registry: Registry, table: str) -> Frame:
-    """Columns of `Syncs`; a stream or event id of 2^32 - 1 (or -1) means none."""
+def contexts(frames: Iterable[Frame]) -> Frame:
+    """The device of every (process, context) that did device work."""
+    key = ["process", "context"]
+    parts = [frame.select(*key, "device").unique(maintain_order=True) for frame in frames]
+    schema_only = pl.DataFrame(schema={"process": pl.Int32, "context": pl.Int64, "device": pl.Int32})
+    return pl.concat([schema_only, *parts]).unique(key, keep="first", maintain_order=True)
+
+
+def syncs(registry: Registry, table: str, known: Frame) -> Frame:
+    """Columns of `Syncs`; a stream or event id of 2^32 - 1 (or -1) means none.
+
+    Synchronization rows of every process can say device 0, so the device is that of the context where it is known.
+    """
     wanted = integers(*_PLACE, "syncType", "deprecatedSyncType", "eventId", "eventSyncId")
-    rows = device_spans(registry, table, registry.source.read(table, wanted))
+    rows = spans(registry, table, registry.source.read(table, wanted))
+    process = registry.process(rows.get_column("globalPid")).alias("process")
+    of_context = known.rename({"context": "contextId"})
+    rows = rows.with_columns(process).join(of_context, on=["process", "contextId"], how="left", maintain_order="left")
+    unplaced = rows.filter(pl.col("device").is_null())
+    if unplaced.height:
+        rows = pl.concat([rows.drop_nulls("device"), with_device(registry, table, unplaced)]).sort("start")
     number = rows.select(pl.coalesce("syncType", "deprecatedSyncType")).to_series()
     kind = registry.enum(schema.SYNC_KIND, number, SyncKind.UNKNOWN).alias("kind")
     return rows.with_columns(kind).select(

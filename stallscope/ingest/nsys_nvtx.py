@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import polars as pl
 
 from stallscope.ingest import nsys_schema as schema
-from stallscope.ingest.nsys_registry import Registry
+from stallscope.ingest.nsys_registry import Registry, constant
 from stallscope.ingest.nsys_rows import host_spans, latest
 from stallscope.ingest.nsys_source import integers
 
@@ -46,7 +46,7 @@ def _named(registry: Registry, table: str) -> Frame:
     rows = registry.source.read(table, {**wanted, "text": "text"})
     kind = registry.enum(schema.NVTX_EVENT, rows.get_column("eventType"), 0).alias("kind")
     if "eventType" not in registry.source.tables[table]:
-        kind = pl.Series("kind", [schema.PUSH_POP], dtype=pl.Int8).new_from_index(0, rows.height)
+        kind = constant("kind", schema.PUSH_POP, pl.Int8(), rows.height)
     inline = registry.names.of_texts(rows.get_column("text")).alias("inline")
     registered = registry.names.of_ids(rows.get_column("textId")).alias("registered")
     return (

@@ -15,6 +15,9 @@ _PROCESS_BITS = -1 << 24
 UNKNOWN_PROCESS = 0
 """Key of activities whose export names no process."""
 
+FOREIGN_PROCESS = 1 << 62
+"""Key of a process that was not traced: another user of the GPU."""
+
 
 def pid_of(key: int) -> int:
     """Process id inside a serialized global id: 8 bits hardware, 8 bits VM, 24 bits process, 24 bits thread."""
@@ -26,6 +29,12 @@ def tid_of(key: int) -> int:
     return key & 0xFFFFFF
 
 
+def constant(name: str, value: int | None, dtype: pl.DataType, rows: int) -> pl.Series:
+    """One value in every row."""
+    filled: pl.Series = pl.Series(name, [value], dtype=dtype).new_from_index(0, rows)
+    return filled
+
+
 def mapped(
     column: pl.Series,
     old: Sequence[object] | pl.Series,
@@ -35,9 +44,9 @@ def mapped(
     narrow: bool = False,
 ) -> pl.Series:
     """The column with each old value replaced by its new one, every other value and null by the default."""
-    dtype = pl.Int8 if narrow else pl.Int32
+    dtype = pl.Int8() if narrow else pl.Int32()
     if not len(old) or column.is_empty():
-        return pl.Series(column.name, [default], dtype=dtype).new_from_index(0, len(column))
+        return constant(column.name, default, dtype, len(column))
     replaced: pl.Series = column.replace_strict(old, new, default=default, return_dtype=dtype)
     if default is not None:
         replaced = replaced.fill_null(default)
@@ -69,6 +78,10 @@ class NameBook:
     def intern(self, text: str) -> int:
         """Id of one text."""
         return self._known.setdefault(text, len(self._known))
+
+    def known(self, text: str) -> int | None:
+        """Id of a text that was met, else None."""
+        return self._known.get(text)
 
     def of_texts(self, texts: pl.Series) -> pl.Series:
         """Name ids of a text column; null becomes the empty name."""

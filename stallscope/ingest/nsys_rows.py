@@ -15,17 +15,21 @@ NO_TIME, BACKWARDS, NO_DEVICE, NO_THREAD = (
 
 
 def device_spans(registry: Registry, table: str, rows: pl.DataFrame) -> pl.DataFrame:
-    """Rows of a device activity with usable times and a device, plus `process` and `device`, sorted by start.
+    """Rows of a device activity with usable times and a device, plus `process` and `device`, sorted by start."""
+    return with_device(registry, table, spans(registry, table, rows))
 
-    CUPTI writes 0 where it could not collect a timestamp, so a device row at or before 0 has no time, unless the export
+
+def spans(registry: Registry, table: str, rows: pl.DataFrame) -> pl.DataFrame:
+    """Rows of a CUPTI activity with usable times, sorted by start.
+
+    CUPTI writes 0 where it could not collect a timestamp, so a row at or before 0 has no time, unless the export
     shifted its clock.
     """
     floor = pl.col("start").is_null() | pl.col("end").is_null()
     zero = (pl.col("start") == 0) & (pl.col("end") == 0)
     timeless = floor | (zero if registry.clock_shifted else (pl.col("start") <= 0) | (pl.col("end") <= 0))
     rows = _without(registry, table, rows, NO_TIME, timeless)
-    rows = _without(registry, table, rows, BACKWARDS, pl.col("end") < pl.col("start"))
-    return _sorted(with_device(registry, table, rows))
+    return _sorted(_without(registry, table, rows, BACKWARDS, pl.col("end") < pl.col("start")))
 
 
 def with_device(registry: Registry, table: str, rows: pl.DataFrame) -> pl.DataFrame:

@@ -3,38 +3,47 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
+from itertools import chain
 
 import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from stallscope.ingest import nsys_capture, nsys_device_tables, nsys_host_tables, nsys_nvtx
+from stallscope.ingest import nsys_capture, nsys_collected, nsys_notes
+from stallscope.ingest import nsys_device_tables as device_tables
+from stallscope.ingest import nsys_gpu_tables as gpu_tables
+from stallscope.ingest import nsys_host_tables as host_tables
 from stallscope.ingest import nsys_schema as schema
-from stallscope.ingest.nsys_devices import place
-from stallscope.ingest.nsys_registry import UNKNOWN_PROCESS, Registry, pid_of, tid_of
+from stallscope.ingest.nsys_collected import Evidence, Frames
+from stallscope.ingest.nsys_devices import Placement, place
+from stallscope.ingest.nsys_nvtx import nvtx
+from stallscope.ingest.nsys_registry import FOREIGN_PROCESS, UNKNOWN_PROCESS, Registry, pid_of, tid_of
 from stallscope.ingest.nsys_rows import latest
 from stallscope.ingest.nsys_source import ExportSource
 from stallscope.model import events
-from stallscope.model.analysis import Source
+from stallscope.model.analysis import CaptureNote, Source
 from stallscope.model.columns import Table
 from stallscope.model.trace import CaptureInfo, Process, Thread, Trace
 
-Frames = dict[type[Table], pl.DataFrame]
+Reader = Callable[[Registry, str], pl.DataFrame]
 
-_ONE_TABLE: tuple[tuple[type[Table], tuple[str, ...], Callable[[Registry, str], pl.DataFrame]], ...] = (
-    (events.Kernels, schema.KERNELS, nsys_device_tables.kernels),
-    (events.Memsets, schema.MEMSETS, nsys_device_tables.memsets),
-    (events.GraphRuns, schema.GRAPH_RUNS, nsys_device_tables.graph_runs),
-    (events.Syncs, schema.SYNCS, nsys_device_tables.syncs),
-    (events.EventRecords, schema.EVENT_RECORDS, nsys_device_tables.event_records),
-    (events.HostCallbacks, schema.HOST_CALLBACKS, nsys_device_tables.host_callbacks),
-    (events.GpuFaults, schema.GPU_FAULTS, nsys_device_tables.gpu_faults),
-    (events.CpuFaults, schema.CPU_FAULTS, nsys_device_tables.cpu_faults),
-    (events.MemoryEvents, schema.MEMORY_EVENTS, nsys_device_tables.memory_events),
-    (events.PoolTrims, schema.POOL_EVENTS, nsys_device_tables.pool_trims),
-    (events.OsCalls, schema.OS_CALLS, nsys_host_tables.os_calls),
-    (events.SchedSpans, schema.SCHEDULING, nsys_host_tables.scheduled_out),
+_ONE_TABLE: tuple[tuple[type[Table], tuple[str, ...], Reader], ...] = (
+    (events.Kernels, schema.KERNELS, device_tables.kernels),
+    (events.Memsets, schema.MEMSETS, device_tables.memsets),
+    (events.GraphRuns, schema.GRAPH_RUNS, device_tables.graph_runs),
+    (events.EventRecords, schema.EVENT_RECORDS, device_tables.event_records),
+    (events.HostCallbacks, schema.HOST_CALLBACKS, device_tables.host_callbacks),
+    (events.GpuFaults, schema.GPU_FAULTS, device_tables.gpu_faults),
+    (events.CpuFaults, schema.CPU_FAULTS, device_tables.cpu_faults),
+    (events.MemoryEvents, schema.MEMORY_EVENTS, device_tables.memory_events),
+    (events.PoolTrims, schema.POOL_EVENTS, device_tables.pool_trims),
+    (events.OsCalls, schema.OS_CALLS, host_tables.os_calls),
+    (events.SchedSpans, schema.SCHEDULING, host_tables.scheduled_out),
 )
+
+_DEVICE_WORK = (events.Kernels, events.Copies, events.Memsets, events.GraphRuns)
+_FLAT = -(1 << 24)
 
 
 def read_trace(source: ExportSource, origin: Source) -> Trace:
@@ -42,10 +51,12 @@ def read_trace(source: ExportSource, origin: Source) -> Trace:
     info = nsys_capture.export_info(source)
     registry = Registry(source, clock_shifted=info.clock_shifted)
     frames = _frames(registry)
-    processes = _process_map(registry)
-    placement = place(registry, _device_pairs(registry, processes))
-    tables = {kind: kind(_final(frame, processes, placement.index)) for kind, frame in frames.items()}
-    keys = _process_keys(registry, processes)
+    processes = _Processes.of(registry)
+    placement = place(registry, processes.device_pairs(registry))
+    _add_gpu_tables(registry, frames, placement)
+    processes = _Processes.of(registry)
+    evidence = Evidence(frames, registry, info, nsys_capture.requested(source))
+    capture = _capture(evidence, placement)
     return Trace(
         source=Source(
             name=origin.name,
@@ -55,14 +66,11 @@ def read_trace(source: ExportSource, origin: Source) -> Trace:
             schema=info.schema_version,
         ),
         devices=placement.devices,
-        processes=tuple(Process(pid_of(key)) for key in keys),
-        threads=tuple(
-            Thread(int(processes[registry.processes.known[key & ~0xFFFFFF]]), tid_of(key))
-            for key in registry.threads.known
-        ),
+        processes=tuple(Process(pid_of(key)) for key in processes.keys),
+        threads=tuple(Thread(processes.index_of(registry, key), tid_of(key)) for key in registry.threads.known),
         names=registry.names.names(),
-        capture=CaptureInfo(),
-        tables=tables,
+        capture=capture,
+        tables=_tables(evidence, processes, placement),
     )
 
 
@@ -74,13 +82,17 @@ def _frames(registry: Registry) -> Frames:
             frames[kind] = read(registry, table)
     copies = registry.table(schema.COPIES)
     if copies is not None:
-        frames[events.Copies], frames[events.Migrations] = nsys_device_tables.copies(registry, copies)
+        frames[events.Copies], frames[events.Migrations] = device_tables.copies(registry, copies)
+    syncs = registry.table(schema.SYNCS)
+    if syncs is not None:
+        contexts = device_tables.contexts(frames[kind] for kind in _DEVICE_WORK if kind in frames)
+        frames[events.Syncs] = device_tables.syncs(registry, syncs, contexts)
     calls = [t for t in (registry.table(schema.API_CALLS), registry.table(schema.DRIVER_CALLS)) if t is not None]
     if calls:
-        frames[events.ApiCalls] = nsys_host_tables.api_calls(registry, calls)
+        frames[events.ApiCalls] = host_tables.api_calls(registry, calls)
     _add_overheads(registry, frames)
     _add_nvtx(registry, frames)
-    streams = nsys_device_tables.streams(registry)
+    streams = device_tables.streams(registry)
     if streams is not None:
         frames[events.Streams] = streams
     return frames
@@ -95,7 +107,7 @@ def _add_overheads(registry: Registry, frames: Frames) -> None:
     found = {registry.table(wanted): default for wanted, default in defaults}
     tables = {table: default for table, default in found.items() if table is not None}
     if tables:
-        frames[events.Overheads] = nsys_host_tables.overheads(registry, tables)
+        frames[events.Overheads] = host_tables.overheads(registry, tables)
 
 
 def _add_nvtx(registry: Registry, frames: Frames) -> None:
@@ -103,38 +115,95 @@ def _add_nvtx(registry: Registry, frames: Frames) -> None:
     if table is None:
         return
     ends = [latest(f.get_column("end_ns")) for f in frames.values() if "end_ns" in f.columns]
-    found = nsys_nvtx.nvtx(registry, table, max(ends, default=0))
+    found = nvtx(registry, table, max(ends, default=0))
     frames[events.NvtxRanges], frames[events.CrossThreadRanges] = found.ranges, found.cross_thread
     if found.gil is not None:
         frames[events.GilSpans] = found.gil
 
 
-def _process_map(registry: Registry) -> npt.NDArray[np.int32]:
-    """Final index of each provisional process: rows without a process belong to the only process there is."""
-    known = registry.processes.known
-    final = np.arange(len(known), dtype=np.int32)
-    if UNKNOWN_PROCESS in known and len(known) == 2:
-        final[:] = 0
-    return final
+def _add_gpu_tables(registry: Registry, frames: Frames, placement: Placement) -> None:
+    device_of = {gpu_id: i for i, gpu_id in enumerate(placement.ids) if gpu_id is not None}
+    metrics, switches = registry.table(schema.GPU_METRICS), registry.table(schema.CONTEXT_SWITCHES)
+    if metrics is not None:
+        frames[events.GpuMetrics] = gpu_tables.gpu_metrics(registry, metrics, device_of)
+    if switches is not None:
+        frames[events.ContextSwitches] = gpu_tables.context_switches(registry, switches, device_of)
 
 
-def _process_keys(registry: Registry, processes: npt.NDArray[np.int32]) -> list[int]:
-    keys = list(registry.processes.known)
-    if len(keys) == 2 and int(processes.max()) == 0:
-        return [key for key in keys if key != UNKNOWN_PROCESS]
-    return keys
+def _capture(evidence: Evidence, placement: Placement) -> CaptureInfo:
+    source = evidence.registry.source
+    driver, cuda_driver = nsys_capture.driver_versions(source)
+    return CaptureInfo(
+        collected=nsys_collected.by_key(nsys_collected.answers(evidence)),
+        graph_trace=nsys_collected.graph_trace(evidence),
+        notes=_notes(evidence, placement),
+        driver_version=driver,
+        cuda_driver_version=cuda_driver,
+    )
 
 
-def _device_pairs(registry: Registry, processes: npt.NDArray[np.int32]) -> list[tuple[int, int]]:
-    keys = _process_keys(registry, processes)
-    return [(keys[int(processes[pair >> 32])], pair & 0xFFFFFFFF) for pair in registry.devices.known]
+def _notes(evidence: Evidence, placement: Placement) -> tuple[CaptureNote, ...]:
+    said = nsys_capture.diagnostics(evidence.registry.source)
+    worked = any(evidence.rows(kind) for kind in _DEVICE_WORK)
+    hidden = nsys_collected.graph_trace(evidence) == "graph" and not evidence.rows(events.GraphRuns)
+    answers = nsys_collected.by_key(nsys_collected.answers(evidence))
+    ranges = evidence.rows(events.NvtxRanges) + evidence.rows(events.CrossThreadRanges)
+    return tuple(
+        chain(
+            nsys_notes.no_gpu_activity(evidence.cuda(), worked, said),
+            nsys_notes.graph_level(hidden),
+            nsys_notes.dropped_events(said),
+            nsys_notes.data_quality(evidence.registry.quality),
+            nsys_notes.partial_capture(evidence.info),
+            nsys_notes.shared_device_numbers(placement.guessed),
+            nsys_notes.no_ranges(answers, ranges) if worked else (),
+            nsys_notes.newer_schema(evidence.info),
+        )
+    )
 
 
-def _final(frame: pl.DataFrame, processes: npt.NDArray[np.int32], devices: tuple[int, ...]) -> pl.DataFrame:
-    changed = []
-    if "process" in frame.columns:
-        changed.append(pl.Series("process", processes[frame.get_column("process").to_numpy()]))
-    if "device" in frame.columns:
-        lookup = np.asarray(devices or (0,), np.int32)
-        changed.append(pl.Series("device", lookup[frame.get_column("device").to_numpy()]))
-    return frame.with_columns(changed)
+def _tables(evidence: Evidence, processes: _Processes, placement: Placement) -> dict[type[Table], Table]:
+    """Collected tables only: a frame that means nothing is left out, a collected kind without a frame is empty."""
+    tables: dict[type[Table], Table] = {}
+    for kind, answer in nsys_collected.answers(evidence).items():
+        frame = evidence.frames.get(kind)
+        if answer == "yes" and frame is not None:
+            tables[kind] = kind(processes.applied(frame, placement.index))
+        elif answer == "yes":
+            tables[kind] = kind.empty()
+    return tables
+
+
+@dataclass(frozen=True, slots=True)
+class _Processes:
+    """Final processes and, for each provisional index, its place among them."""
+
+    keys: tuple[int, ...]
+    final: npt.NDArray[np.int32]
+
+    @classmethod
+    def of(cls, registry: Registry) -> _Processes:
+        """Rows without a process belong to the only traced process there is, else to one with pid 0."""
+        known = list(registry.processes.known)
+        named = [key for key in known if key not in {UNKNOWN_PROCESS, FOREIGN_PROCESS}]
+        merged = {UNKNOWN_PROCESS: named[0]} if len(named) == 1 else {}
+        keys = tuple(key for key in known if key not in merged)
+        return cls(keys, np.array([keys.index(merged.get(key, key)) for key in known], np.int32))
+
+    def index_of(self, registry: Registry, global_tid: int) -> int:
+        """Process of a thread."""
+        return int(self.final[registry.processes.known[global_tid & _FLAT]])
+
+    def device_pairs(self, registry: Registry) -> list[tuple[int, int]]:
+        """Process key and device id of every provisional device."""
+        return [(self.keys[self.final[pair >> 32]], pair & 0xFFFFFFFF) for pair in registry.devices.known]
+
+    def applied(self, frame: pl.DataFrame, devices: tuple[int, ...]) -> pl.DataFrame:
+        """The frame with final process and device indices."""
+        changed = []
+        if "process" in frame.columns:
+            changed.append(pl.Series("process", self.final[frame.get_column("process").to_numpy()]))
+        if "device" in frame.columns and "gained" not in frame.columns and "metric" not in frame.columns:
+            lookup = np.asarray(devices or (0,), np.int32)
+            changed.append(pl.Series("device", lookup[frame.get_column("device").to_numpy()]))
+        return frame.with_columns(changed)
