@@ -17,6 +17,8 @@ _SEED = 20_260
 _PAIRING_CORRELATION = 0.5
 _MIN_PAIRS = 5
 _MAX_CORRELATION = 0.95
+_FEW = 5
+_LEAST_SPREAD = 0.01
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +60,8 @@ def mean_difference(base: FloatArray, head: FloatArray, confidence: float, sampl
 
     The interval is the wider of two: the block-bootstrap percentiles, which know skewness, and Student's t, which knows
     that few samples say little about their own spread (bootstrap percentiles of three samples are far too narrow). The
-    t interval uses the standard error for autocorrelated samples of first order.
+    t interval uses the standard error for autocorrelated samples of first order. Below five samples a side the spreads
+    of both sides are pooled and taken as at least 1 % of the mean: two values that happen to agree prove no precision.
     """
     if len(base) < 2 or len(head) < 2:
         return None
@@ -69,9 +72,7 @@ def mean_difference(base: FloatArray, head: FloatArray, confidence: float, sampl
         means = _resampled_means(gaps, sampling.block, generator)
     else:
         point = float(head.mean() - base.mean())
-        errors = _standard_error(base), _standard_error(head)
-        error = float(np.hypot(*errors))
-        freedom = _welch(errors, (len(base), len(head)))
+        error, freedom = _unpaired(base, head)
         means = _resampled_means(head, sampling.block, generator) - _resampled_means(base, sampling.block, generator)
     half = t_quantile(confidence, freedom) * error
     tail = (1 - confidence) / 2
@@ -88,6 +89,19 @@ def _standard_error(values: FloatArray) -> float:
     lag = float((centred[1:] * centred[:-1]).sum() / (centred * centred).sum()) if len(values) > 3 else 0.0
     lag = min(max(lag, 0.0), _MAX_CORRELATION)
     return spread / float(np.sqrt(len(values))) * float(np.sqrt((1 + lag) / (1 - lag)))
+
+
+def _unpaired(base: FloatArray, head: FloatArray) -> tuple[float, float]:
+    """Standard error of the difference of means, and its degrees of freedom."""
+    counts = len(base), len(head)
+    if min(counts) >= _FEW:
+        errors = _standard_error(base), _standard_error(head)
+        return float(np.hypot(*errors)), _welch(errors, counts)
+    freedom = sum(counts) - 2
+    squares = float(((base - base.mean()) ** 2).sum() + ((head - head.mean()) ** 2).sum())
+    least = _LEAST_SPREAD * max(abs(float(base.mean())), abs(float(head.mean())))
+    spread = max(float(np.sqrt(squares / freedom)), least)
+    return spread * float(np.sqrt(1 / counts[0] + 1 / counts[1])), float(freedom)
 
 
 def _welch(errors: tuple[float, float], counts: tuple[int, int]) -> float:

@@ -14,15 +14,16 @@ MIN_STEP_SHARE = 0.005
 """A kernel row needs a change of at least this part of the base step."""
 
 Key: TypeAlias = tuple[tuple[str, ...], str]
+Work: TypeAlias = dict[Key, tuple[float, float]]
 
 
 def kernel_changes(base: Sequence[Run], head: Sequence[Run]) -> tuple[KernelDelta, ...]:
     """The largest changes of kernel time a step, biggest first. They explain; the verdicts come from the ledgers."""
-    before, after = _per_step(base), _per_step(head)
-    names = {key: kernel.kernel for side in (base, head) for run in side for key, kernel in _keyed(run).items()}
+    before, after = _matched(_per_step(base), _per_step(head))
+    names = {k.signature: k.kernel for side in (base, head) for run in side for k in run.workload.kernels}
     rows = [
         KernelDelta(
-            kernel=names[key],
+            kernel=names[key[1]],
             signature=key[1],
             nvtx=key[0],
             base_launches=round(before.get(key, (0.0, 0.0))[0], 3),
@@ -38,13 +39,31 @@ def kernel_changes(base: Sequence[Run], head: Sequence[Run]) -> tuple[KernelDelt
     return tuple(sorted(rows, key=lambda row: (-abs(row.delta_ns), row.signature, row.nvtx))[:MAX_ROWS])
 
 
+def _matched(before: Work, after: Work) -> tuple[Work, Work]:
+    """Match by path and signature. A signature whose paths differ between the sides is matched as a whole.
+
+    A kernel that moved to another range, for instance because a graph launches it, is still the same kernel.
+    """
+    differing = {signature for _, signature in before.keys() ^ after.keys()}
+
+    def merged(work: Work) -> Work:
+        found: Work = {}
+        for (path, signature), (launches, ns) in work.items():
+            key = ((), signature) if signature in differing else (path, signature)
+            had = found.get(key, (0.0, 0.0))
+            found[key] = (had[0] + launches, had[1] + ns)
+        return found
+
+    return merged(before), merged(after)
+
+
 def _keyed(run: Run) -> dict[Key, KernelWork]:
     return {(kernel.nvtx, kernel.signature): kernel for kernel in run.workload.kernels if kernel.step_launches}
 
 
-def _per_step(side: Sequence[Run]) -> dict[Key, tuple[float, float]]:
+def _per_step(side: Sequence[Run]) -> Work:
     """Launches and nanoseconds a step, averaged over the runs of a side."""
-    total: dict[Key, tuple[float, float]] = {}
+    total: Work = {}
     for run in side:
         for key, kernel in _keyed(run).items():
             launches, ns = total.get(key, (0.0, 0.0))

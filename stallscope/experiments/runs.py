@@ -53,7 +53,10 @@ class Run:
     @property
     def hides_graphs(self) -> bool:
         """CUDA-graph replays happened and their kernels are invisible."""
-        return any(note.id == "env.graph_level_trace" for note in self.analysis.capture.notes)
+        if any(note.id == "env.graph_level_trace" for note in self.analysis.capture.notes):
+            return True
+        replays = any(name.endswith("GraphLaunch") for name in self.workload.api_calls)
+        return replays and self.analysis.capture.collected.get("graph_trace") == "graph"
 
     @cached_property
     def step_count(self) -> int:

@@ -14,7 +14,6 @@ from stallscope.timeline.intervals import Int64Array
 from stallscope.timeline.nvtx import StepRanges
 from stallscope.timeline.operations import OperationKind
 from stallscope.timeline.timeline import Timeline
-from stallscope.timeline.windows import DeviceWindow
 
 MIN_PERIODS = 20
 """Without NVTX steps, a kernel must run this often on a device before its period counts as a step."""
@@ -50,11 +49,13 @@ def step_bounds(timeline: Timeline) -> StepBounds | None:
 
 def _from_ranges(timeline: Timeline, ranges: StepRanges) -> StepBounds | None:
     launched = _launch_times(timeline)
-    starts = np.append(ranges.starts, ranges.ends[-1])
+    last = (launched >= ranges.starts[-1]) & (launched < ranges.ends[-1])
+    # Where the last range launches nothing, the step's work follows its range (load the data, then compute).
+    starts = np.append(ranges.starts, ranges.ends[-1] if last.any() else np.iinfo(np.int64).max)
     edges: dict[int, Int64Array] = {}
     for window in timeline.windows:
         rows = slice(window.first, window.after)
-        found = _completions(starts, launched[rows], timeline.operations.end_ns[rows], window)
+        found = _completions(starts, launched[rows], timeline.operations.end_ns[rows])
         if found is not None:
             edges[window.device] = found
     if not edges:
@@ -70,15 +71,14 @@ def _launch_times(timeline: Timeline) -> Int64Array:
     return np.where(launch == NO_ROW, starts, timeline.calls.start_ns[np.maximum(launch, 0)])
 
 
-def _completions(starts: Int64Array, launched: Int64Array, ends: Int64Array, window: DeviceWindow) -> Int64Array | None:
+def _completions(starts: Int64Array, launched: Int64Array, ends: Int64Array) -> Int64Array | None:
     order = np.argsort(launched, kind="stable")
     latest = np.maximum.accumulate(ends[order])
     before = np.searchsorted(launched[order], starts)
     if before[-1] - before[0] < len(starts) - 1:
         return None  # fewer operations than steps: these ranges do not drive this device
-    begin = int(window.busy.starts[0])
-    edges: Int64Array = np.where(before > 0, latest[np.maximum(before - 1, 0)], begin).astype(np.int64)
-    return edges
+    # Steps that begin before the first operation have no beginning on the device.
+    return latest[before[before > 0] - 1]
 
 
 def _from_kernels(timeline: Timeline) -> StepBounds | None:
