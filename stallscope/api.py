@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import stallscope
+from stallscope.experiments.expectations import with_step_expectations
 from stallscope.model.analysis import Analysis, Capture, Step, Tool
 from stallscope.model.trace import Trace
 from stallscope.timeline.timeline import WHOLE, Scope, Timeline
+from stallscope.timeline.workload import measure_workload
 from stallscope.waits.catalogue import all_rules
 from stallscope.waits.runner import diagnose
 
@@ -15,7 +17,7 @@ def analyze_trace(trace: Trace, scope: Scope = WHOLE, *, everything: bool = Fals
     timeline = Timeline(trace, scope)
     diagnosis = diagnose(timeline, all_rules(), everything=everything)
     steps = timeline.steps
-    return Analysis(
+    analysis = Analysis(
         tool=Tool(version=stallscope.__version__),
         sources=(trace.source,),
         capture=Capture(
@@ -27,4 +29,6 @@ def analyze_trace(trace: Trace, scope: Scope = WHOLE, *, everything: bool = Fals
         else (),
         findings=diagnosis.findings,
         checks=diagnosis.checks,
+        workload=measure_workload(timeline, diagnosis.charges),
     )
+    return with_step_expectations(analysis)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -13,7 +14,7 @@ from stallscope.experiments.kernel_changes import kernel_changes
 from stallscope.experiments.predictions import judge
 from stallscope.experiments.runs import Run
 from stallscope.experiments.samples import Samples, gather
-from stallscope.experiments.verdicts import CONFIDENCE, Thresholds, delta, thresholds
+from stallscope.experiments.verdicts import CONFIDENCE, MARGIN, Thresholds, delta, thresholds
 from stallscope.model.analysis import Analysis, Tool
 from stallscope.model.comparison import Comparison, Delta, Noise, Reason, Side
 from stallscope.model.units import duration
@@ -67,7 +68,6 @@ def _measured(
     step = delta(_mean(durations[0]), _mean(durations[1]), difference, limits)
     waits = _waits(samples, limits)
     judged = judge(samples.runs[0], step, waits, options.tested, numerics_passed=options.numerics_passed)
-    noise = _noise(samples, limits)
     return Comparison(
         tool=tool,
         verdict=step.verdict,
@@ -80,7 +80,7 @@ def _measured(
         predictions=judged.predictions,
         untested=judged.untested,
         reasons=(*caveats, *_weakness(samples)),
-        noise=noise,
+        noise=_noise(samples, limits, step),
     )
 
 
@@ -119,7 +119,7 @@ def _side(runs: Sequence[Run]) -> Side:
     )
 
 
-def _noise(samples: Samples, limits: Thresholds) -> Noise:
+def _noise(samples: Samples, limits: Thresholds, step: Delta) -> Noise:
     base, head = samples.durations()
     return Noise(
         basis=samples.basis,
@@ -128,17 +128,27 @@ def _noise(samples: Samples, limits: Thresholds) -> Noise:
         head_samples=len(head),
         confidence=CONFIDENCE,
         paired=samples.sampling.paired,
-        message=_strength(samples, limits),
+        message=_strength(samples, limits, step),
     )
 
 
-def _strength(samples: Samples, limits: Thresholds) -> str:
-    seen = f"changes below {duration(limits.band_ns)} a step get no verdict"
+def _strength(samples: Samples, limits: Thresholds, step: Delta) -> str:
+    seen = f"changes below {duration(limits.band_ns)} a step get no verdict{_needed(samples, limits, step)}"
     if samples.basis == "runs":
         return f"interval from {len(samples.runs[0])} against {len(samples.runs[1])} runs; {seen}"
     if samples.basis == "steps":
         return f"weak: only steps inside one run a side, what two runs differ by was not observed; {seen}"
     return "no repeats: one value a side has no interval"
+
+
+def _needed(samples: Samples, limits: Thresholds, step: Delta) -> str:
+    """How many repeats would decide: the width of an interval falls with the square root of their number."""
+    half = (step.high_ns - step.low_ns) / 2
+    if step.verdict != "inconclusive" or samples.basis == "none" or half <= limits.margin_ns:
+        return ""
+    count = min(map(len, samples.durations()))
+    wanted = math.ceil(count * (half / limits.margin_ns) ** 2)
+    return f"; about {wanted} {samples.basis} a side would decide about {MARGIN:.0%}"
 
 
 def _weakness(samples: Samples) -> list[Reason]:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import msgspec
 
 from stallscope.experiments.runs import Run
+from stallscope.model.analysis import Analysis
 from stallscope.model.experiments import Prediction
 from stallscope.model.findings import Finding
 
@@ -36,6 +37,13 @@ def expected(finding: Finding, run: Run) -> Expected:
         return Expected(recoverable.low / divisor, recoverable.high / divisor, finding.wait_ns / divisor)
     low, high = finding.recoverable_ns.low / finding.wait_ns, finding.recoverable_ns.high / finding.wait_ns
     return Expected(per_step * low, per_step * high, per_step)
+
+
+def with_step_expectations(analysis: Analysis) -> Analysis:
+    """The analysis with every experiment's expectation in the unit that a second run is measured in."""
+    run = Run(analysis)
+    findings = tuple(with_expectations(finding, run) for finding in analysis.findings)
+    return msgspec.structs.replace(analysis, findings=findings)
 
 
 def with_expectations(finding: Finding, run: Run) -> Finding:
