@@ -158,16 +158,13 @@ class EventStream:
             except msgspec.DecodeError as error:
                 raise self._broken(buffer, error, offset=-1) from error
             return events, tail or b"", True
-        seen: set[int] = set()
         for cut in _cuts(buffer):
             try:
                 events, tail = self._parse(buffer[:cut], b"]")
             except msgspec.DecodeError as error:
-                position = _position(error)
-                if position in seen:
-                    raise self._broken(buffer, error, offset=-1) from error
-                seen.add(position)
-                continue
+                if _position(error) is None:
+                    continue  # the cut was inside a nested list or a string
+                raise self._broken(buffer, error, offset=-1) from error
             if tail is not None:
                 return events, tail + buffer[cut:], True
             following = buffer.index(b",", cut) + 1
@@ -187,7 +184,7 @@ class EventStream:
                 if clean is None:
                     raise
                 return self._parse(clean, bracket)
-            closing = piece.rindex(b"]", 0, _position(error) - 2)
+            closing = piece.rindex(b"]", 0, (_position(error) or 0) - 2)
             events = self._decode(b"[" + piece[: closing + 1])
             self._passed(piece[: closing + 1])
             return events, piece[closing + 1 :]
@@ -228,8 +225,10 @@ class EventStream:
 
     def _broken(self, text: bytes, error: msgspec.DecodeError, offset: int = 0) -> InputError:
         """Where the JSON stops making sense, counted from the start of the (unpacked) file."""
-        position = max(_position(error) - 1 + offset, 0) if _POSITION.search(str(error)) else len(text)
-        self._passed(text[:position])
+        position = _position(error)
+        before = text if position is None else text[: max(position - 1 + offset, 0)]
+        blank = len(text) - len(before) - len(text[len(before) :].lstrip())
+        self._passed(text[: len(before) + blank])
         reason = _POSITION.sub("", str(error)).removeprefix("JSON is malformed: ").strip()
         where = f"broken JSON at line {self._lines + 1}, column {self._column + 1}"
         if "truncated" in reason:
@@ -272,6 +271,7 @@ def _is_trailing(error: msgspec.DecodeError) -> bool:
     return "trailing characters" in str(error)
 
 
-def _position(error: msgspec.DecodeError) -> int:
+def _position(error: msgspec.DecodeError) -> int | None:
+    """Where the text is wrong; None when it merely ended too early."""
     found = _POSITION.search(str(error))
-    return int(found.group(1)) if found else -1
+    return int(found.group(1)) if found else None
