@@ -98,6 +98,11 @@ def _graph_runs(evidence: Evidence) -> Collected:
     return "no" if mode == "graph" else "unknown" if mode == "unknown" else "yes"
 
 
+def _pool_trims(evidence: Evidence) -> Collected:
+    """One switch collects allocations and pool operations."""
+    return "yes" if evidence.rows(events.MemoryEvents) else _flag(evidence, "COLLECT_GPU_MEMORY_USAGE")
+
+
 def _host_callbacks(evidence: Evidence) -> Collected:
     return evidence.cuda() if evidence.info.version >= _FIRST_WITH_CALLBACKS else "no"
 
@@ -126,7 +131,7 @@ _ASKED: Mapping[type[Table], Callable[[Evidence], Collected]] = {
     events.GpuFaults: lambda e: _flag(e, "COLLECT_UVM_GPU_PAGE_FAULTS"),
     events.CpuFaults: lambda e: _flag(e, "COLLECT_UVM_CPU_PAGE_FAULTS"),
     events.MemoryEvents: lambda e: _flag(e, "COLLECT_GPU_MEMORY_USAGE"),
-    events.PoolTrims: lambda e: _flag(e, "COLLECT_GPU_MEMORY_USAGE"),
+    events.PoolTrims: _pool_trims,
     events.ContextSwitches: _by_content,
     events.GpuMetrics: _by_content,
 }

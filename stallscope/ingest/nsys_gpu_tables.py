@@ -7,9 +7,9 @@ from collections.abc import Mapping
 import polars as pl
 
 from stallscope.ingest import nsys_schema as schema
-from stallscope.ingest.nsys_registry import FOREIGN_PROCESS, Registry, constant, mapped
+from stallscope.ingest.nsys_registry import FOREIGN_PROCESS, Registry, mapped
 from stallscope.ingest.nsys_rows import timed
-from stallscope.ingest.nsys_source import integers
+from stallscope.ingest.nsys_source import constant, integers
 
 Frame = pl.DataFrame
 

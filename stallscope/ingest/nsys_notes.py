@@ -76,7 +76,7 @@ def newer_schema(info: ExportInfo) -> Iterator[CaptureNote]:
         known = ".".join(map(str, _NEWEST_KNOWN_SCHEMA))
         yield CaptureNote(
             id="env.newer_export",
-            message=f"export schema {info.schema_version} is newer than {known}, the newest this reader was tested with",
+            message=f"export schema {info.schema_version} is newer than {known}, the newest one tested here",
         )
 
 
@@ -97,7 +97,7 @@ def no_ranges(answers: Mapping[str, Collected], ranges: int) -> Iterator[Capture
         yield CaptureNote(
             id="env.no_nvtx_ranges",
             message="NVTX was traced but the program recorded no range: waits cannot be named by step or layer "
-            "(the Python package nvtx 0.2.13 and newer records nothing under nsys 2023.4: use 0.2.10 or torch.cuda.nvtx)",
+            "(the Python package nvtx from 0.2.13 on records nothing under nsys 2023.4: use 0.2.10 or torch.cuda.nvtx)",
         )
 
 

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 import polars as pl
 
 from stallscope.ingest import nsys_schema as schema
-from stallscope.ingest.nsys_registry import Registry, constant
+from stallscope.ingest.nsys_registry import Registry
 from stallscope.ingest.nsys_rows import host_spans, latest
-from stallscope.ingest.nsys_source import integers
+from stallscope.ingest.nsys_source import constant, integers
 
 _THREAD_BITS = (1 << 24) - 1
 _GIL_DOMAIN = re.compile(r"(python )?gil( trace)?", re.IGNORECASE)

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import polars as pl
 
 from stallscope.ingest import nsys_schema as schema
-from stallscope.ingest.nsys_source import ExportSource, integers
+from stallscope.ingest.nsys_source import ExportSource, constant, integers
 from stallscope.model.names import Names
 
 _PROCESS_BITS = -1 << 24
@@ -27,12 +27,6 @@ def pid_of(key: int) -> int:
 def tid_of(key: int) -> int:
     """Thread id inside a serialized global id."""
     return key & 0xFFFFFF
-
-
-def constant(name: str, value: int | None, dtype: pl.DataType, rows: int) -> pl.Series:
-    """One value in every row."""
-    filled: pl.Series = pl.Series(name, [value], dtype=dtype).new_from_index(0, rows)
-    return filled
 
 
 def mapped(

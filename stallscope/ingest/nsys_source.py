@@ -40,6 +40,12 @@ def integers(*names: str) -> dict[str, Kind]:
     return dict.fromkeys(names, "int")
 
 
+def constant(name: str, value: int | str | None, dtype: pl.DataType, rows: int) -> pl.Series:
+    """One value in every row."""
+    filled: pl.Series = pl.Series(name, [value], dtype=dtype).new_from_index(0, rows)
+    return filled
+
+
 def decoded(column: pl.Series) -> pl.Series:
     """Text of a binary column; bytes that are not UTF-8 become U+FFFD."""
     text: pl.Series = column.cast(pl.String, strict=False)

@@ -11,7 +11,7 @@ import polars as pl
 
 from stallscope.errors import InputError
 from stallscope.ingest import nsys_schema as schema
-from stallscope.ingest.nsys_source import DTYPES, Kind, decoded
+from stallscope.ingest.nsys_source import DTYPES, Kind, constant, decoded
 
 MAGIC = b"SQLite format 3\x00"
 _ROWS_A_BATCH = 1 << 16
@@ -53,9 +53,7 @@ class SqliteExport:
     def _nulls(self, table: str, columns: Mapping[str, Kind]) -> pl.DataFrame:
         query = f"SELECT count(*) FROM {_quoted(table)}"  # noqa: S608
         rows = self._guarded(lambda: self._connection.execute(query).fetchone()[0])
-        return pl.DataFrame(
-            [pl.Series(name, [None], DTYPES[kind]).new_from_index(0, rows) for name, kind in columns.items()]
-        )
+        return pl.DataFrame([constant(name, None, DTYPES[kind], rows) for name, kind in columns.items()])
 
     def strings(self, ids: Iterable[int]) -> dict[int, str]:
         """See `ExportSource.strings`."""
