@@ -8,8 +8,12 @@ from stallscope.model.columns import NO_ROW
 from stallscope.timeline.intervals import Int64Array
 from stallscope.waits.base import View
 
-BURST_NS = 50_000
-"""Longest host time between two API calls of one burst (an eager PyTorch operation takes 10-40 µs on a current CPU)."""
+BURST_NS = 150_000
+"""Longest host time between two API calls of one burst.
+
+Fitted on H200 captures: the host part of eager PyTorch operations ends below it in 99.9 % of the gaps of a plain
+element-wise loop (median 8 µs) and in 96 % of those of a GPT training step under autocast (median 40 µs).
+"""
 
 
 def late_launches(view: View) -> tuple[Int64Array, Int64Array]:
