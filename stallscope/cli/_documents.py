@@ -13,11 +13,19 @@ if TYPE_CHECKING:
 
 STDIN = "-"
 LARGEST_BYTES = 256 << 20
+HEAD_BYTES = 64 << 10
 
 
 def is_document(path: str) -> bool:
-    """Whether the argument means a saved document (by name) and not a trace."""
-    return path == STDIN or path.lower().endswith(".json")
+    """Whether the argument is a saved document and not a trace (a Kineto trace is JSON too)."""
+    if path == STDIN:
+        return True
+    try:
+        with Path(path).open("rb") as file:
+            head = file.read(HEAD_BYTES)
+    except OSError:
+        return False
+    return head.lstrip()[:1] == b"{" and (b'"schema_version"' in head or b'"stallscope"' in head)
 
 
 def read_document(path: str) -> Analysis:

@@ -48,6 +48,12 @@ class Paper:
             wrapped = [*wrapped[: max_lines - 1], f"{wrapped[max_lines - 1].rstrip()}…"]
         self.lines += [fit(line, self.width) for line in wrapped]
 
+    def item(self, mark: str, style: str, text: str) -> None:
+        """A paragraph behind a mark of its own colour."""
+        first = len(self.lines)
+        self.prose(text, indent=f"{mark} ")
+        self.lines[first] = self.paint(mark, style) + self.lines[first][len(mark) :]
+
     def paint(self, text: str, style: str) -> str:
         """The text in a colour of `COLOURS`, or as it is."""
         return f"\x1b[{COLOURS[style]}m{text}\x1b[0m" if self.colour and style else text

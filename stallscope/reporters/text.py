@@ -50,7 +50,7 @@ class TextReporter:
         paper.blank()
         paper.lines.append(paper.paint("\n".join(_wrapped(paper, told)), STYLES[told.verdict]))
         if analysis.devices:
-            _write_devices(paper, analysis)
+            _write_devices(paper, analysis, told)
             _write_ledger(paper, analysis, everything=self.everything)
         write_findings(paper, analysis, everything=self.everything)
         write_kernels(paper, analysis, everything=self.everything)
@@ -86,12 +86,13 @@ def _steps(name: str, durations_ns: tuple[int, ...]) -> str:
     return f"{count} of `{name}`, median {duration(median(durations_ns))}"
 
 
-def _write_devices(paper: Paper, analysis: Analysis) -> None:
+def _write_devices(paper: Paper, analysis: Analysis, told: Headline) -> None:
+    known = told.verdict is not Verdict.REFUSED
     paper.blank()
     labels = [_device_label(device) for device in analysis.devices[:MAX_DEVICES]]
     label_width = min(max(map(len, labels)), 16)
     for label, device in zip(labels, analysis.devices, strict=False):
-        waiting = share(waiting_ns(device) / device.window_ns if device.window_ns else 0)
+        waiting = share(waiting_ns(device) / device.window_ns if device.window_ns else 0) if known else "unknown"
         blocks = bar(
             [(_part_ns(device, part), block) for part, block in BLOCKS.items()], paper.width - label_width - 24
         )
@@ -99,7 +100,8 @@ def _write_devices(paper: Paper, analysis: Analysis) -> None:
     if len(analysis.devices) > MAX_DEVICES:
         paper.line(f"… and {len(analysis.devices) - MAX_DEVICES} more devices", "dim")
     shown = [part for part in BLOCKS if any(_part_ns(device, part) for device in analysis.devices)]
-    paper.prose("   ".join(f"{BLOCKS[part]} {part.value}" for part in shown), indent=" " * (label_width + 1))
+    names = {part: part.value for part in shown} | ({} if known else {Part.UNEXPLAINED: "idle, or graph work not seen"})
+    paper.prose("   ".join(f"{BLOCKS[part]} {names[part]}" for part in shown), indent=" " * (label_width + 1))
 
 
 def _device_label(device: DeviceLedger) -> str:

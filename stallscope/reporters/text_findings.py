@@ -40,7 +40,7 @@ def write_plan(paper: Paper, analysis: Analysis, count: int) -> None:
         return
     paper.heading("Plan: one change at a time, measured before the next")
     for number, (finding, experiment) in enumerate(planned, start=1):
-        _write_experiment(paper, number, finding, experiment)
+        write_experiment(paper, number, finding, experiment)
 
 
 def _write_finding(paper: Paper, rank: int, finding: Finding) -> None:
@@ -66,12 +66,18 @@ def _evidence(finding: Finding) -> str:
     return "; ".join(phrases.evidence(item) for item in finding.evidence[:MAX_EVIDENCE])
 
 
+def write_place(paper: Paper, place: Place) -> None:
+    """One place with how often and how much."""
+    paper.prose(_place(place), indent="  - ", hanging="    ", max_lines=3)
+
+
 def _place(place: Place) -> str:
     times = "once" if place.count == 1 else f"{place.count:,} times"
     return f"{phrases.place(place)}, {times}, {duration(place.wait_ns)}"
 
 
-def _write_experiment(paper: Paper, number: int, finding: Finding, experiment: Experiment) -> None:
+def write_experiment(paper: Paper, number: int, finding: Finding, experiment: Experiment) -> None:
+    """One experiment in full: the change, how to measure it, what to expect and what would refute it."""
     paper.columns(f"{number:>2} {experiment.title}", f"{finding.wait} {finding.id}", "bold")
     paper.prose(experiment.change, indent="   ")
     for line in (line for apply in experiment.apply for line in apply.splitlines()):

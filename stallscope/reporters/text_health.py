@@ -9,10 +9,10 @@ MAX_LINES = 6
 
 
 def write_health(paper: Paper, analysis: Analysis, *, everything: bool) -> None:
-    """Notes of the capture, rules that broke, and waits that were not looked for, grouped by reason."""
+    """Notes of the capture, rules that broke, and waits that nobody looked for, by what would make that possible."""
     notes = [f"{note.id}: {note.message}" for note in analysis.capture.notes]
     notes += [f"rule {check.wait} failed: {check.reason}" for check in analysis.checks if check.outcome == "failed"]
-    missing = [f"{', '.join(waits)} not checked: {reason}" for reason, waits in _not_checked(analysis).items()]
+    missing = [f"{reason} (not checked: {', '.join(waits)})" for reason, waits in _not_checked(analysis).items()]
     if not notes and not missing:
         return
     paper.heading("Trace health")
@@ -26,9 +26,10 @@ def write_health(paper: Paper, analysis: Analysis, *, everything: bool) -> None:
 
 
 def _not_checked(analysis: Analysis) -> dict[str, list[str]]:
-    """Waits by the reason why no rule could look for them, the reason with most waits first."""
+    """Waits by the reason why no rule could look for them, most waits first; the capture's notes say theirs already."""
+    told = {note.id for note in analysis.capture.notes}
     grouped: dict[str, list[str]] = {}
     for check in analysis.checks:
-        if check.outcome == "not_applicable":
+        if check.outcome == "not_applicable" and check.reason.partition(":")[0] not in told:
             grouped.setdefault(check.reason, []).append(check.wait)
     return dict(sorted(grouped.items(), key=lambda item: -len(item[1])))
