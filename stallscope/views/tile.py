@@ -3,7 +3,7 @@
 Layout, little-endian: uint32 length of a JSON header, the header padded with spaces to a multiple of 8, then the blocks
 it lists, each aligned to 8 bytes. A lane with at most one interval a pixel comes as `intervals` (start and length in ns
 from the window's start as float64, class uint8, name uint32; `index` is the position of the first one in its lane), a
-denser one as `bins` (one uint16 a pixel and class, 65535 = covered throughout, any covered nanosecond gives at least 1).
+denser one as `bins` (one uint16 a pixel and class, 65535 = covered throughout; a covered nanosecond gives 1 or more).
 """
 
 from __future__ import annotations

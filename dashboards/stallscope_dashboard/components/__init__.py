@@ -1,0 +1,1 @@
+"""Parts of pages: functions from data to Dash components."""
