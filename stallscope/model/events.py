@@ -192,6 +192,10 @@ class EventRecords(Table):
     time_ns = Column(np.int64, "completion on the device; 0 = not collected")
 
 
+FRAMEWORK_DOMAINS = r"^(operator|python)$"
+"""Domains of ranges that a profiler recorded by itself (PyTorch operators, Python frames), not a person."""
+
+
 class NvtxRanges(Span):
     """User NVTX ranges of one thread (push/pop, and start/end that end on the thread they began on)."""
 

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from stallscope.model.columns import NO_ROW
-from stallscope.model.events import NvtxRanges
+from stallscope.model.events import FRAMEWORK_DOMAINS, NvtxRanges
 from stallscope.model.names import Names
 from stallscope.timeline.calls import ThreadClock
 from stallscope.timeline.intervals import Int64Array, IntervalSet, union
@@ -42,6 +42,8 @@ class RangeTree:
         self._starts = self._clock.key(self.ranges.thread, self.ranges.start_ns)
         self.parent = _parents(self._starts, self._clock.key(self.ranges.thread, self.ranges.end_ns))
         self._main = _annotated_threads(self.ranges, process_of_thread)
+        recorded = names.matching(FRAMEWORK_DOMAINS)[self.ranges.domain] if len(order) else np.empty(0, np.bool_)
+        self._annotations = np.flatnonzero(~recorded)
 
     def innermost(self, thread: npt.NDArray[np.int32], times: Int64Array) -> Int64Array:
         """Row of the innermost range open on the thread at the time, or NO_ROW."""
@@ -87,7 +89,7 @@ class RangeTree:
 
     def steps(self) -> StepRanges | None:
         """The outermost name that repeats most evenly: at least MIN_STEPS times, covering the most time."""
-        roots = np.flatnonzero(self.parent == NO_ROW) if len(self.ranges) else np.empty(0, np.int64)
+        roots = self._outermost_annotations()
         best: tuple[int, StepRanges] | None = None
         keys = np.unique(np.stack((self.ranges.thread[roots], self.ranges.name[roots])), axis=1).T
         for thread, name in keys.tolist():
@@ -99,6 +101,13 @@ class RangeTree:
             if best is None or covered > best[0]:
                 best = (covered, found)
         return best[1] if best else None
+
+    def _outermost_annotations(self) -> Int64Array:
+        """Annotations inside no other annotation; operators and Python frames around them do not count."""
+        rows = self._annotations
+        ends = self._clock.key(self.ranges.thread[rows], self.ranges.end_ns[rows])
+        outermost: Int64Array = rows[_parents(self._starts[rows], ends) == NO_ROW]
+        return outermost
 
 
 def _parents(starts: Int64Array, ends: Int64Array) -> Int64Array:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from stallscope.model.events import ApiCalls, NvtxRanges, OsCalls, Span
+from stallscope.model.events import FRAMEWORK_DOMAINS, ApiCalls, NvtxRanges, OsCalls, Span
 from stallscope.model.experiments import Experiment
 from stallscope.waits.base import Detection, Fact, Rule, RuleMeta, UndecidableError, View, measure
 from stallscope.waits.hostspans import claim_host_spans
@@ -61,7 +61,8 @@ def detect(view: View) -> Detection | None:
         )
     found: list[NvtxRanges | OsCalls] = []
     if ranges is not None:
-        found.append(ranges.take(view.names.matching(INPUT_RANGE)[ranges.name]))
+        recorded = view.names.matching(FRAMEWORK_DOMAINS)[ranges.domain]
+        found.append(ranges.take(view.names.matching(INPUT_RANGE)[ranges.name] & ~recorded))
     if reads is not None:
         found.append(reads.take(view.names.matching(READS)[reads.name]))
     spans = Span.of(
