@@ -31,6 +31,10 @@ class Paper:
         """One line, cut at the width."""
         self.lines.append(self.paint(fit(visible(text), self.width), style))
 
+    def command(self, text: str, indent: str) -> None:
+        """A line to copy: never cut at the width, because half a command is worse than a long line."""
+        self.lines.append(indent + self.paint(visible(text), "cyan"))
+
     def columns(self, left: str, right: str, style: str = "") -> None:
         """One line with `right` at the right edge; `left` gives way."""
         shown_right = fit(visible(right), self.width // 2)

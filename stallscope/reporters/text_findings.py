@@ -53,7 +53,7 @@ def _write_finding(paper: Paper, rank: int, finding: Finding) -> None:
         first = finding.experiments[0]
         paper.prose(f"try: {first.title}", indent="   ", max_lines=2)
         if first.apply:
-            paper.line(f"     {first.apply[0].splitlines()[0]}", "cyan")
+            paper.command(first.apply[0].splitlines()[0], indent="     ")
 
 
 def _worth(finding: Finding) -> str:
@@ -81,8 +81,9 @@ def write_experiment(paper: Paper, number: int, finding: Finding, experiment: Ex
     paper.columns(f"{number:>2} {experiment.title}", f"{finding.wait} {finding.id}", "bold")
     paper.prose(experiment.change, indent="   ")
     for line in (line for apply in experiment.apply for line in apply.splitlines()):
-        paper.line(f"     {line}", "cyan")
-    paper.prose(f"measure: {experiment.measure}", indent="   ")
+        paper.command(line, indent="     ")
+    paper.line("   measure:")
+    paper.command(experiment.measure, indent="     ")
     if experiment.expect is not None:
         expect = experiment.expect
         paper.prose(f"expect: {expect.metric} falls by {duration(expect.low)} to {duration(expect.high)}", indent="   ")

@@ -1,0 +1,69 @@
+"""Start-up: commands that only talk start fast, because they import nothing heavy."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+HEAVY = {
+    "adbc_driver_sqlite", "dash", "distributed", "jinja2", "numpy", "pandas", "plotly", "polars", "pyarrow", "pynvml",
+    "rich.console", "sqlite3", "sqlite_utils", "torch",
+}  # fmt: skip
+LIMIT_S = 0.25
+PROBE = """
+import json, sys
+from stallscope.cli.main import main
+code = main(sys.argv[1:])
+print(json.dumps([code, sorted(sys.modules)]), file=sys.stderr)
+"""
+
+
+def modules_after(*arguments: str) -> set[str]:
+    ran = subprocess.run(
+        [sys.executable, "-c", PROBE, *arguments], capture_output=True, text=True, timeout=60, check=True
+    )
+    code, modules = json.loads(ran.stderr.splitlines()[-1])
+    assert code == 0
+    return set(modules)
+
+
+@pytest.mark.parametrize(
+    "arguments", [("--help",), ("--version",), ("analyze", "--help"), ("schema",), ("completion", "zsh")]
+)
+def test_talking_commands_import_nothing_heavy(arguments: tuple[str, ...]) -> None:
+    assert not modules_after(*arguments) & HEAVY
+
+
+def test_reading_a_report_imports_no_data_engine(tmp_path: Path) -> None:
+    document = tmp_path / "report.json"
+    document.write_text(
+        '{"schema_version": "1.0", "sources": [{"name": "t", "sha256": "0", "format": "nsys-sqlite"}]}', "utf-8"
+    )
+    assert not modules_after("report", str(document), "--format", "json") & (HEAVY - {"rich.console"})
+
+
+def test_importing_the_package_imports_nothing_heavy() -> None:
+    ran = subprocess.run(
+        [sys.executable, "-c", "import json, sys, stallscope; print(json.dumps(sorted(sys.modules)))"],
+        capture_output=True, text=True, timeout=60, check=True,
+    )  # fmt: skip
+    assert not set(json.loads(ran.stdout)) & HEAVY
+
+
+def test_help_starts_within_its_budget() -> None:
+    """Measured above a bare interpreter's start, the best of several: other work on the machine is not ours."""
+    own, bare = (
+        min(_seconds(arguments) for _ in range(7)) for arguments in (("-m", "stallscope", "--help"), ("-c", ""))
+    )
+    assert own - bare < LIMIT_S
+
+
+def _seconds(*arguments: str) -> float:
+    begin = time.perf_counter()
+    subprocess.run([sys.executable, *arguments], capture_output=True, timeout=60, check=True)
+    return time.perf_counter() - begin
