@@ -28,7 +28,13 @@ class ExportInfo:
     schema_version: str = ""
     lazy: bool = True
     partial: tuple[str, ...] = ()
-    clock_shifted: bool = False
+    shift_ns: int = 0
+    normalized: bool = False
+
+    @property
+    def clock_shifted(self) -> bool:
+        """Whether time 0 is something else than the start of the capture."""
+        return self.normalized or self.shift_ns != 0
 
     @property
     def version(self) -> tuple[int, int]:
@@ -69,13 +75,14 @@ def export_info(source: ExportSource) -> ExportInfo:
     values = dict(_pairs(source, schema.EXPORT_METADATA))
     product = values.get("EXPORT_PRODUCT_VERSION", "")
     partial = [what for name, what in _PARTIAL.items() if values.get(name)]
-    shift = values.get("EXPORT_PARAM_TIME_SHIFT", "0") not in {"", "0"}
+    shift = values.get("EXPORT_PARAM_TIME_SHIFT", "")
     return ExportInfo(
         product=f"Nsight Systems {product}".strip(),
         schema_version=values.get("EXPORT_SCHEMA_VERSION", ""),
         lazy=values.get("EXPORT_PARAM_LAZY", "true") != "false",
         partial=tuple(partial),
-        clock_shifted=shift or values.get("EXPORT_PARAM_TIME_NORMALIZE") == "true",
+        shift_ns=int(shift) if re.fullmatch(r"-?\d{1,18}", shift) else 0,
+        normalized=values.get("EXPORT_PARAM_TIME_NORMALIZE") == "true",
     )
 
 
@@ -102,6 +109,15 @@ def diagnostics(source: ExportSource) -> tuple[Diagnostic, ...]:
     return tuple(
         Diagnostic(names.get(severity, "unknown"), scrubbed(text or "")) for _, severity, text in rows.iter_rows()
     )
+
+
+def origin_ns(source: ExportSource, info: ExportInfo) -> int:
+    """UTC time of the trace clock's 0 in nanoseconds since 1970; 0 when the export does not say."""
+    table = schema.actual(source.tables, schema.SESSION)
+    if info.normalized or table is None:
+        return 0
+    starts = source.read(table, integers("utcEpochNs")).drop_nulls()
+    return int(starts.item(0, 0)) - info.shift_ns if starts.height else 0
 
 
 def driver_versions(source: ExportSource) -> tuple[str, str]:

@@ -35,7 +35,7 @@ def kernels(registry: Registry, table: str) -> Frame:
     dimensions = ("gridX", "gridY", "gridZ", "blockX", "blockY", "blockZ")
     memory = ("registersPerThread", "staticSharedMemory", "dynamicSharedMemory", "localMemoryPerThread")
     wanted = integers(*_PLACE, *dimensions, *memory, "shortName", "demangledName", "graphNodeId")
-    rows = device_spans(registry, table, registry.source.read(table, wanted))
+    rows = device_spans(registry, table, registry.read(table, wanted))
     short = registry.names.of_ids(rows.get_column("shortName")).alias("name")
     full = registry.names.of_ids(rows.get_column("demangledName")).alias("full_name")
     rows = rows.with_columns(short, full)
@@ -56,7 +56,7 @@ def copies(registry: Registry, table: str) -> tuple[Frame, Frame]:
     wanted = integers(
         *_PLACE, "bytes", "copyKind", "srcKind", "dstKind", "graphNodeId", "migrationCause", "virtualAddress"
     )
-    rows = device_spans(registry, table, registry.source.read(table, wanted))
+    rows = device_spans(registry, table, registry.read(table, wanted))
     kind = registry.enum(schema.COPY_KIND, rows.get_column("copyKind"), CopyKind.UNKNOWN).alias("kind")
     rows = rows.with_columns(kind)
     migrated = rows.filter(pl.col("kind") >= schema.MIGRATION)
@@ -88,13 +88,13 @@ def _migrations(registry: Registry, rows: Frame) -> Frame:
 
 def memsets(registry: Registry, table: str) -> Frame:
     """Columns of `Memsets`."""
-    rows = device_spans(registry, table, registry.source.read(table, integers(*_PLACE, "bytes")))
+    rows = device_spans(registry, table, registry.read(table, integers(*_PLACE, "bytes")))
     return rows.select(*_place(), zero_if_null("bytes").alias("bytes"))
 
 
 def graph_runs(registry: Registry, table: str) -> Frame:
     """Columns of `GraphRuns`."""
-    rows = device_spans(registry, table, registry.source.read(table, integers(*_PLACE, "graphId")))
+    rows = device_spans(registry, table, registry.read(table, integers(*_PLACE, "graphId")))
     return rows.select(*_place(), zero_if_null("graphId").alias("graph"))
 
 
@@ -112,7 +112,7 @@ def syncs(registry: Registry, table: str, known: Frame) -> Frame:
     Synchronization rows of every process can say device 0, so the device is that of the context where it is known.
     """
     wanted = integers(*_PLACE, "syncType", "deprecatedSyncType", "eventId", "eventSyncId")
-    rows = spans(registry, table, registry.source.read(table, wanted))
+    rows = spans(registry, table, registry.read(table, wanted))
     process = registry.process(rows.get_column("globalPid")).alias("process")
     of_context = known.rename({"context": "contextId"})
     rows = rows.with_columns(process).join(of_context, on=["process", "contextId"], how="left", maintain_order="left")
@@ -133,7 +133,7 @@ def syncs(registry: Registry, table: str, known: Frame) -> Frame:
 def event_records(registry: Registry, table: str) -> Frame:
     """Columns of `EventRecords`, ordered by correlation where the export collected no device timestamps."""
     wanted = integers("contextId", "streamId", "correlationId", "globalPid", "eventId", "eventSyncId", "timestamp")
-    rows = registry.source.read(table, wanted)
+    rows = registry.read(table, wanted)
     process = registry.process(rows.get_column("globalPid")).alias("process")
     return (
         rows.with_columns(process)
@@ -152,7 +152,7 @@ def event_records(registry: Registry, table: str) -> Frame:
 
 def host_callbacks(registry: Registry, table: str) -> Frame:
     """Columns of `HostCallbacks`."""
-    rows = device_spans(registry, table, registry.source.read(table, integers(*_PLACE)))
+    rows = device_spans(registry, table, registry.read(table, integers(*_PLACE)))
     return rows.select(
         pl.col("start").alias("start_ns"),
         pl.col("end").alias("end_ns"),
@@ -165,7 +165,7 @@ def host_callbacks(registry: Registry, table: str) -> Frame:
 def gpu_faults(registry: Registry, table: str) -> Frame:
     """Columns of `GpuFaults`."""
     wanted = integers("start", "end", "globalPid", "deviceId", "address", "numberOfPageFaults")
-    rows = device_spans(registry, table, registry.source.read(table, wanted))
+    rows = device_spans(registry, table, registry.read(table, wanted))
     return rows.select(
         pl.col("start").alias("start_ns"),
         pl.col("end").alias("end_ns"),
@@ -178,7 +178,7 @@ def gpu_faults(registry: Registry, table: str) -> Frame:
 
 def cpu_faults(registry: Registry, table: str) -> Frame:
     """Columns of `CpuFaults`."""
-    rows = timed(registry, table, registry.source.read(table, integers("start", "globalPid", "address")), "start")
+    rows = timed(registry, table, registry.read(table, integers("start", "globalPid", "address")), "start")
     process = registry.process(rows.get_column("globalPid")).alias("process")
     return rows.with_columns(process).select(
         pl.col("start").alias("time_ns"), "process", zero_if_null("address").alias("address")
@@ -191,7 +191,7 @@ def memory_events(registry: Registry, table: str) -> Frame:
     wanted = integers(
         "start", "globalPid", "deviceId", "address", "bytes", "memKind", "memoryOperationType", "correlationId"
     )
-    rows = registry.source.read(table, {**wanted, **integers("localMemoryPoolAddress", *pool)})
+    rows = registry.read(table, {**wanted, **integers("localMemoryPoolAddress", *pool)})
     rows = with_device(registry, table, timed(registry, table, rows, "start"))
     kind = registry.enum(schema.MEMORY_KIND, rows.get_column("memKind"), MemoryKind.UNKNOWN).alias("kind")
     operation = registry.enum(schema.MEMORY_OPERATION, rows.get_column("memoryOperationType"), schema.ALLOCATED)
@@ -212,7 +212,7 @@ def memory_events(registry: Registry, table: str) -> Frame:
 
 def pool_trims(registry: Registry, table: str) -> Frame:
     """Columns of `PoolTrims`."""
-    rows = timed(registry, table, registry.source.read(table, integers("start", "globalPid", "operationType")), "start")
+    rows = timed(registry, table, registry.read(table, integers("start", "globalPid", "operationType")), "start")
     operation = registry.enum(schema.POOL_OPERATION, rows.get_column("operationType"), 0)
     rows = rows.filter(operation == schema.TRIMMED)
     process = registry.process(rows.get_column("globalPid")).alias("process")
@@ -240,7 +240,7 @@ def _streams(registry: Registry, wanted: tuple[str, ...], stream: str, null: boo
     if table is None:
         return None
     columns = integers("processId", "contextId", stream, "flag", "priority")
-    rows = registry.source.read(table, columns)
+    rows = registry.read(table, columns)
     process = registry.processes_of_pids(rows.get_column("processId")).alias("process")
     rows = rows.with_columns(process).drop_nulls(["process", "contextId", stream])
     flag = registry.enum(schema.STREAM_FLAG, rows.get_column("flag"), StreamFlag.UNKNOWN).alias("flag")

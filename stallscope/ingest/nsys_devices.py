@@ -119,7 +119,7 @@ def _gpus(registry: Registry) -> list[Gpu]:
         "vmId", "id", "cuDevice", "smCount", "l2CacheSize", "memoryBandwidth", "computeMajor", "computeMinor"
     )
     text: dict[str, Kind] = {"uuid": "text", "name": "text"}
-    rows = registry.source.read(table, {**sizes, **text}).drop_nulls("id").sort("id")
+    rows = registry.read(table, {**sizes, **text}).drop_nulls("id").sort("id")
     return [_gpu(row) for row in rows.iter_rows(named=True)]
 
 
@@ -146,7 +146,7 @@ def _cuda_devices(registry: Registry) -> list[CudaDevice]:
     if table is None:
         return []
     text: dict[str, Kind] = {"uuid": "text"}
-    rows = registry.source.read(table, {**integers("gpuId", "cudaId", "pid", "numMultiprocessors"), **text})
+    rows = registry.read(table, {**integers("gpuId", "cudaId", "pid", "numMultiprocessors"), **text})
     rows = rows.drop_nulls(["cudaId", "pid"])
     return [
         CudaDevice(pid if pid <= 0xFFFFFF else pid_of(pid), cuda, gpu, _uuid(uuid or ""), sms or 0)

@@ -18,7 +18,7 @@ _GPU_BITS = 0xFF
 
 def gpu_metrics(registry: Registry, table: str, device_of: Mapping[int, int]) -> Frame:
     """Columns of `GpuMetrics` for the GPUs that the trace uses; the low byte of a type id is the GPU's id."""
-    rows = registry.source.read(table, {**integers("timestamp", "typeId", "metricId"), "value": "float"})
+    rows = registry.read(table, {**integers("timestamp", "typeId", "metricId"), "value": "float"})
     rows = timed(registry, table, rows, "timestamp").drop_nulls(["typeId", "metricId", "value"])
     rows = rows.with_columns(_device(rows.get_column("typeId") & _GPU_BITS, device_of)).drop_nulls("device")
     names = _metric_names(registry)
@@ -28,7 +28,7 @@ def gpu_metrics(registry: Registry, table: str, device_of: Mapping[int, int]) ->
 
 def context_switches(registry: Registry, table: str, device_of: Mapping[int, int]) -> Frame:
     """Columns of `ContextSwitches` for the GPUs that the trace uses; a context of no traced process has pid 0."""
-    rows = registry.source.read(table, integers("timestamp", "tag", "seqNo", "globalPid", "gpuId"))
+    rows = registry.read(table, integers("timestamp", "tag", "seqNo", "globalPid", "gpuId"))
     rows = timed(registry, table, rows.sort("seqNo", maintain_order=True), "timestamp")
     tag = registry.enum(schema.CONTEXT_SWITCH, rows.get_column("tag"), -1).alias("tag")
     rows = rows.with_columns(tag, _device(rows.get_column("gpuId"), device_of)).filter(pl.col("tag") != -1)
@@ -49,6 +49,6 @@ def _metric_names(registry: Registry) -> Frame:
     table = registry.table(schema.GPU_METRIC_NAMES)
     if table is None:
         return pl.DataFrame(schema={"typeId": pl.Int64, "metricId": pl.Int64, "metric": pl.Int32})
-    rows = registry.source.read(table, {**integers("typeId", "metricId"), "metricName": "text"})
+    rows = registry.read(table, {**integers("typeId", "metricId"), "metricName": "text"})
     metric = registry.names.of_texts(rows.get_column("metricName")).alias("metric")
     return rows.with_columns(metric).drop("metricName").unique(["typeId", "metricId"], keep="first")

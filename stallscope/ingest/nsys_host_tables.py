@@ -27,7 +27,7 @@ def api_calls(registry: Registry, tables: list[str]) -> Frame:
 
 def _api_calls(registry: Registry, table: str) -> Frame:
     wanted = integers("start", "end", "globalTid", "correlationId", "nameId", "returnValue")
-    rows = host_spans(registry, table, registry.source.read(table, wanted))
+    rows = host_spans(registry, table, registry.read(table, wanted))
     process = registry.process(rows.get_column("globalTid")).alias("process")
     name = registry.names.of_ids(rows.get_column("nameId"), api=True).alias("name")
     return rows.with_columns(process, name).select(
@@ -42,14 +42,14 @@ def _api_calls(registry: Registry, table: str) -> Frame:
 
 def os_calls(registry: Registry, table: str) -> Frame:
     """Columns of `OsCalls`."""
-    rows = host_spans(registry, table, registry.source.read(table, integers("start", "end", "globalTid", "nameId")))
+    rows = host_spans(registry, table, registry.read(table, integers("start", "end", "globalTid", "nameId")))
     name = registry.names.of_ids(rows.get_column("nameId")).alias("name")
     return rows.with_columns(name).select(*_span(), "thread", "name")
 
 
 def scheduled_out(registry: Registry, table: str) -> Frame:
     """Columns of `SchedSpans`: from a thread's switch-out to its next switch-in."""
-    rows = registry.source.read(table, integers("start", "isSchedIn", "globalTid"))
+    rows = registry.read(table, integers("start", "isSchedIn", "globalTid"))
     rows = with_thread(registry, table, timed(registry, table, rows.drop_nulls("isSchedIn"), "start"))
     following = [
         pl.col("start").shift(-1).over("thread").alias("end"),
@@ -67,7 +67,7 @@ def overheads(registry: Registry, tables: dict[str, OverheadKind | None]) -> Fra
 
 def _overheads(registry: Registry, table: str, default: OverheadKind | None) -> Frame:
     wanted = integers("start", "end", "globalTid", "correlationId", "overheadType")
-    rows = host_spans(registry, table, registry.source.read(table, wanted))
+    rows = host_spans(registry, table, registry.read(table, wanted))
     unknown = _UNKNOWN_OVERHEAD if default is None else default.value
     kind = registry.enum(schema.OVERHEAD_KIND, rows.get_column("overheadType"), unknown).alias("kind")
     process = registry.process(rows.get_column("globalTid")).alias("process")

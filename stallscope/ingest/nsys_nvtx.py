@@ -43,7 +43,7 @@ def nvtx(registry: Registry, table: str, last_ns: int) -> NvtxTables:
 def _named(registry: Registry, table: str) -> Frame:
     """Rows with `kind`, `name` (inline text, else the registered string) and the `owner` process of their domain."""
     wanted = integers("start", "end", "eventType", "globalTid", "endGlobalTid", "textId", "domainId")
-    rows = registry.source.read(table, {**wanted, "text": "text"})
+    rows = registry.read(table, {**wanted, "text": "text"})
     kind = registry.enum(schema.NVTX_EVENT, rows.get_column("eventType"), 0).alias("kind")
     if "eventType" not in registry.source.tables[table]:
         kind = constant("kind", schema.PUSH_POP, pl.Int8(), rows.height)

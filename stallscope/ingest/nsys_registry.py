@@ -8,7 +8,8 @@ from dataclasses import dataclass, field
 import polars as pl
 
 from stallscope.ingest import nsys_schema as schema
-from stallscope.ingest.nsys_source import ExportSource, constant, integers
+from stallscope.ingest.nsys_source import ExportSource, Kind, constant, integers
+from stallscope.ingest.progress import Progress, silent
 from stallscope.model.names import Names
 
 _PROCESS_BITS = -1 << 24
@@ -116,8 +117,11 @@ class Quality:
 class Registry:
     """What the tables of one export refer to."""
 
-    def __init__(self, source: ExportSource, *, clock_shifted: bool = False) -> None:
+    def __init__(self, source: ExportSource, *, clock_shifted: bool = False, progress: Progress = silent) -> None:
         self.source = source
+        self._progress = progress
+        self._weights = {table: source.weight(table) for table in source.tables if schema.holds_events(table)}
+        self._read: set[str] = set()
         self.clock_shifted = clock_shifted
         self.names = NameBook(source)
         self.processes = Keys()
@@ -129,6 +133,17 @@ class Registry:
     def table(self, wanted: tuple[str, ...]) -> str | None:
         """Actual name of a table in this export."""
         return schema.actual(self.source.tables, wanted)
+
+    def read(self, table: str, columns: Mapping[str, Kind]) -> pl.DataFrame:
+        """The wanted columns of a table, announced to whoever watches the progress."""
+        self._progress(f"reading {table}", self._share())
+        rows = self.source.read(table, columns)
+        self._read.add(table)
+        return rows
+
+    def _share(self) -> float:
+        total = sum(self._weights.values())
+        return sum(self._weights.get(table, 0) for table in self._read) / total if total else 0.0
 
     def process(self, global_pids: pl.Series) -> pl.Series:
         """Process index of a globalPid or globalTid column; a missing id is the unknown process."""

@@ -22,6 +22,7 @@ DIAGNOSTICS = ("DIAGNOSTIC_EVENT",)
 ANALYSIS_DETAILS = ("ANALYSIS_DETAILS",)
 GPUS = ("TARGET_INFO_GPU",)
 SYSTEM = ("TARGET_INFO_SYSTEM_ENV",)
+SESSION = ("TARGET_INFO_SESSION_START_TIME",)
 CUDA_DEVICES = ("TARGET_INFO_CUDA_DEVICE",)
 CUDA_STREAMS = ("TARGET_INFO_CUDA_STREAM",)
 CUDA_CONTEXTS = ("TARGET_INFO_CUDA_CONTEXT_INFO",)
@@ -61,6 +62,7 @@ READ = (
     ANALYSIS_DETAILS,
     GPUS,
     SYSTEM,
+    SESSION,
     CUDA_DEVICES,
     CUDA_STREAMS,
     CUDA_CONTEXTS,
@@ -85,6 +87,17 @@ READ = (
 
 _EVENT_TABLES = (*CUDA_TABLES, NVTX, OS_CALLS, SCHEDULING, GPU_METRICS, CONTEXT_SWITCHES, PROFILER_OVERHEADS)
 _MARKS = (EXPORT_METADATA, CAPTURE_METADATA, GPUS, ("PROCESSES",), ("COMPOSITE_EVENTS",), ("ProcessStreams",))
+
+
+def is_read(table: str) -> bool:
+    """Whether this reader looks into the table: an ENUM table, or one it knows under any of its names."""
+    name = re.sub(r"_V\d+$", "", table, flags=re.IGNORECASE)
+    return name.startswith("ENUM_") or any(name in group for group in READ)
+
+
+def holds_events(table: str) -> bool:
+    """Whether the table is one of those that grow with the length of a capture."""
+    return is_read(table) and not table.startswith(("ENUM_", "StringIds", "TARGET_INFO_", "META_DATA", "EXPORT_META"))
 
 
 def looks_like_export(tables: Iterable[str]) -> bool:

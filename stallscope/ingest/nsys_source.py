@@ -31,6 +31,9 @@ class ExportSource(Protocol):
     def strings(self, ids: Iterable[int]) -> dict[int, str]:
         """Text of the given StringIds; ids that the export lacks are left out."""
 
+    def weight(self, table: str) -> int:
+        """Relative size of a table, cheap to tell, for a progress bar."""
+
     def close(self) -> None:
         """Release the file."""
 

@@ -68,22 +68,29 @@ class SqliteExport:
             found.update((number, bytes(raw or b"").decode("utf-8", "replace")) for number, raw in rows)
         return found
 
+    def weight(self, table: str) -> int:
+        """See `ExportSource.weight`: the greatest rowid."""
+        query = f"SELECT max(rowid) FROM {_quoted(table)}"  # noqa: S608
+        try:
+            return int(self._connection.execute(query).fetchone()[0] or 0)
+        except sqlite3.DatabaseError:  # a table without rowids, or a damaged one: reading it will tell
+            return 0
+
     def close(self) -> None:
         """See `ExportSource.close`."""
         self._arrow.close()
         self._connection.close()
 
     def _inspect(self) -> dict[str, frozenset[str]]:
-        known = {name for group in schema.READ for name in group}
         tables: dict[str, frozenset[str]] = {}
         for kind, name, owner, sql in self._connection.execute("SELECT type, name, tbl_name, sql FROM sqlite_master"):
             if kind == "table":
                 virtual = str(sql or "").lstrip().upper().startswith("CREATE VIRTUAL")
                 columns = [] if virtual else self._connection.execute(f"PRAGMA table_xinfo({_quoted(name)})").fetchall()
-                if name in known and (virtual or any(column[6] in {2, 3} for column in columns)):
+                if schema.is_read(name) and (virtual or any(column[6] in {2, 3} for column in columns)):
                     self._refuse(name, "a virtual table or has computed columns")
                 tables[name] = frozenset(str(column[1]) for column in columns)
-            elif kind in {"view", "trigger"} and (name in known or owner in known):
+            elif kind in {"view", "trigger"} and schema.is_read(owner):
                 self._refuse(owner, f"a {kind}" if kind == "view" else "watched by a trigger")
         return tables
 

@@ -21,6 +21,7 @@ from stallscope.ingest.nsys_nvtx import nvtx
 from stallscope.ingest.nsys_registry import FOREIGN_PROCESS, UNKNOWN_PROCESS, Registry, pid_of, tid_of
 from stallscope.ingest.nsys_rows import latest
 from stallscope.ingest.nsys_source import ExportSource
+from stallscope.ingest.progress import Progress, silent
 from stallscope.model import events
 from stallscope.model.analysis import CaptureNote, Source
 from stallscope.model.columns import Table
@@ -46,10 +47,10 @@ _DEVICE_WORK = (events.Kernels, events.Copies, events.Memsets, events.GraphRuns)
 _FLAT = -(1 << 24)
 
 
-def read_trace(source: ExportSource, origin: Source) -> Trace:
+def read_trace(source: ExportSource, origin: Source, progress: Progress = silent) -> Trace:
     """Read every table of the export. `origin` names the input; producer and schema are filled in here."""
     info = nsys_capture.export_info(source)
-    registry = Registry(source, clock_shifted=info.clock_shifted)
+    registry = Registry(source, clock_shifted=info.clock_shifted, progress=progress)
     frames = _frames(registry)
     processes = _Processes.of(registry)
     placement = place(registry, processes.device_pairs(registry))
@@ -71,6 +72,7 @@ def read_trace(source: ExportSource, origin: Source) -> Trace:
         names=registry.names.names(),
         capture=capture,
         tables=_tables(evidence, processes, placement),
+        origin_ns=nsys_capture.origin_ns(source, info),
     )
 
 

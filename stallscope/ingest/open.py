@@ -2,50 +2,139 @@
 
 from __future__ import annotations
 
-import hashlib
-from collections.abc import Callable
-from dataclasses import dataclass
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from pathlib import Path
 
-from stallscope.errors import InputError
-from stallscope.ingest.nsys_sqlite import MAGIC, SqliteExport
-from stallscope.ingest.nsys_trace import read_trace
-from stallscope.model.analysis import Source
-from stallscope.model.trace import Trace
+import msgspec
 
-Progress = Callable[[str, "float | None"], None]
-"""Told the stage and the finished share of it (None: unknown)."""
+from stallscope.errors import InputError, ToolMissingError
+from stallscope.ingest.cache import TraceCache, cache_folder, content_sha256
+from stallscope.ingest.identify import identify, unreadable
+from stallscope.ingest.nsys_columnar import FolderExport
+from stallscope.ingest.nsys_export import Nsys, export, find_nsys, report_version
+from stallscope.ingest.nsys_source import ExportSource
+from stallscope.ingest.nsys_sqlite import SqliteExport
+from stallscope.ingest.nsys_trace import read_trace
+from stallscope.ingest.progress import Progress, silent
+from stallscope.model.analysis import Source, SourceFormat
+from stallscope.model.trace import Trace
 
 
 @dataclass(frozen=True, slots=True)
 class OpenOptions:
-    """How to open: which nsys exports reports, whether the cache is used, who hears about progress."""
+    """How to open a trace.
+
+    `nsys` is the program that exports reports, `cache_dir` the cache folder (None: the environment's, else the
+    platform's), `progress` hears about the stages.
+    """
 
     nsys: str | None = None
     use_cache: bool = True
+    cache_dir: str | None = None
     progress: Progress | None = None
 
 
 def open_trace(path: Path, options: OpenOptions | None = None) -> Trace:
-    """Read one trace.
+    """Read one trace: a `.nsys-rep` report, an nsys export (SQLite, Parquet or Arrow folder) or a PyTorch trace.
 
-    Raises `InputError` when it cannot be read and `ToolMissingError` when it needs a tool that is not installed.
+    Nothing is written beside the input. Raises `InputError` when it cannot be read and `ToolMissingError` when it
+    needs nsys and there is none.
     """
-    del options
-    with path.open("rb") as file:
-        head = file.read(16)
-    if head != MAGIC:
-        raise InputError("not a SQLite export (other formats are not supported yet)", file=path.name)
-    source = SqliteExport(path)
+    format_ = identify(path)
+    if format_ in {"ncu-csv", "ncu-rep"}:
+        raise InputError(
+            "an Nsight Compute report: it explains kernels but holds no timeline",
+            file=path.name,
+            next_step="give it together with an Nsight Systems report of the same program",
+        )
     try:
-        return read_trace(source, Source(name=path.name, sha256=_sha256(path), format="nsys-sqlite"))
-    finally:
-        source.close()
+        if format_ == "kineto":
+            return _open_kineto(path)
+        return _NsysInput(path, format_, options or OpenOptions()).open()
+    except OSError as error:
+        raise unreadable(path, error) from error
 
 
-def _sha256(path: Path) -> str:
-    digest = hashlib.sha256()
-    with path.open("rb") as file:
-        while block := file.read(1 << 20):
-            digest.update(block)
-    return digest.hexdigest()
+def _open_kineto(path: Path) -> Trace:
+    from stallscope.ingest.kineto import read_kineto
+
+    return read_kineto(path)
+
+
+class _NsysInput:
+    """One Nsight Systems input on its way through hash, cache and, for reports, nsys."""
+
+    def __init__(self, path: Path, format_: SourceFormat, options: OpenOptions) -> None:
+        self._path = path
+        self._format = format_
+        self._options = options
+        self._progress = options.progress or silent
+        self._cache = TraceCache(cache_folder(options.cache_dir)) if options.use_cache else None
+
+    def open(self) -> Trace:
+        """The trace, from the cache where it has it."""
+        self._progress("hashing", None)
+        files = _files(self._path)
+        sha256 = self._cache.sha256(files) if self._cache else content_sha256(files)
+        if self._format == "nsys-rep":
+            return self._open_report(sha256)
+        return self._kept(sha256, sha256, self._path)
+
+    def _open_report(self, sha256: str) -> Trace:
+        try:
+            nsys = find_nsys(self._options.nsys, report_version(self._path))
+        except ToolMissingError as missing:
+            kept = self._cache.load_any(sha256) if self._cache else None
+            if kept is None:
+                raise ToolMissingError(missing.what, file=self._path.name, next_step=missing.next_step) from missing
+            return self._named(kept)
+        key = f"{sha256}-{nsys.label}"
+        return self._cached(key) or self._read_export(key, sha256, nsys)
+
+    def _read_export(self, key: str, sha256: str, nsys: Nsys) -> Trace:
+        with self._export_place(key) as target:
+            if target.is_file():
+                try:
+                    return self._kept(key, sha256, target)
+                except InputError:  # a damaged export in the cache is made again
+                    target.unlink(missing_ok=True)
+            export(self._path, target, nsys, progress=self._progress)
+            return self._kept(key, sha256, target)
+
+    @contextmanager
+    def _export_place(self, key: str) -> Iterator[Path]:
+        if self._cache is not None:
+            with self._cache.export_place(key) as target:
+                yield target
+            return
+        with tempfile.TemporaryDirectory(prefix="stallscope-") as folder:
+            yield Path(folder) / "export.sqlite"
+
+    def _kept(self, key: str, sha256: str, readable: Path) -> Trace:
+        return self._cached(key) or self._read(key, sha256, readable)
+
+    def _cached(self, key: str) -> Trace | None:
+        kept = self._cache.load(key) if self._cache else None
+        return None if kept is None else self._named(kept)
+
+    def _named(self, trace: Trace) -> Trace:
+        """The cached trace under the name it has now."""
+        return replace(trace, source=msgspec.structs.replace(trace.source, name=self._path.name, format=self._format))
+
+    def _read(self, key: str, sha256: str, readable: Path) -> Trace:
+        source: ExportSource = FolderExport(readable) if readable.is_dir() else SqliteExport(readable)
+        try:
+            trace = read_trace(source, Source(name=self._path.name, sha256=sha256, format=self._format), self._progress)
+        finally:
+            source.close()
+        if self._cache:
+            self._progress("keeping a copy in the cache", None)
+            self._cache.store(key, trace)
+        return trace
+
+
+def _files(path: Path) -> list[Path]:
+    return sorted(file for file in path.iterdir() if file.is_file()) if path.is_dir() else [path]
