@@ -1,0 +1,1 @@
+"""One probe family a module; `stallscope_probes.catalogue` finds them."""

@@ -1,0 +1,65 @@
+"""A KV cache in virtual memory: pages mapped on the step's path, beforehand, or behind a busy device."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from stallscope_probes.contract import Family, Params, Variant, Workload
+from stallscope_probes.device.machine import Machine
+from stallscope_probes.load import THREADS, Load
+
+MUST_NOT = ("launch.gap", "alloc.relocate", "alloc.sync", "sync.device", "copy.pageable")
+STEPS = 256
+
+
+def _build(machine: Machine, params: Params) -> Workload:
+    chunk = machine.size(params["mib"] << 20)
+    cache = machine.memory.reserve(STEPS * chunk)
+    load = Load(machine, params["kernel_us"])
+    fill = machine.kernel("fill")
+    if params["ahead"]:
+        for _ in range(STEPS):
+            cache.grow(chunk)
+
+    def step(index: int) -> None:
+        if not params["ahead"]:
+            if index % STEPS == 0:
+                machine.synchronize()
+                cache.shrink()
+            cache.grow(chunk)
+        values = cache.tensor()
+        end = (index % STEPS + 1) * (chunk // 4)
+        part = values[end - chunk // 4 : end]
+        fill.bind(machine.processors, THREADS, (part, part.numel(), float(index + 1)))()
+        load.launch()
+
+    def close() -> None:
+        machine.synchronize()
+        cache.close()
+
+    def first_chunk() -> Any:
+        return cache.tensor()[: chunk // 4].clone()
+
+    return Workload(step, first_chunk, close=close)
+
+
+def _variant(name: str, role: str, params: Params, expect: tuple[str, ...], fix: str | None = None) -> Variant:
+    must_not = (*MUST_NOT, *(() if expect else ("alloc.map",)))
+    if role == "bad":
+        return Variant(name, "bad", _build, params, expect, must_not, fix=fix, bytes=3 << 30)
+    return Variant(name, "fixed" if role == "fixed" else "decoy", _build, params, expect, must_not, bytes=3 << 30)
+
+
+FAMILY = Family(
+    name="kv_map",
+    title="Mapping physical memory on the step's path",
+    topic=3,
+    collect="memory",
+    variants=(
+        _variant("in_step", "bad", {"mib": 8, "ahead": 0, "kernel_us": 100}, ("alloc.map",), "ahead"),
+        _variant("in_step_small", "bad", {"mib": 2, "ahead": 0, "kernel_us": 120}, ("alloc.map",), "ahead_small"),
+        _variant("ahead", "fixed", {"mib": 8, "ahead": 1, "kernel_us": 100}, ()),
+        _variant("ahead_small", "fixed", {"mib": 2, "ahead": 1, "kernel_us": 120}, ()),
+        _variant("behind_device", "decoy", {"mib": 8, "ahead": 0, "kernel_us": 3000}, ()),
+    ),
+)
