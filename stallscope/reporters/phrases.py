@@ -85,8 +85,8 @@ def _environment(analysis: Analysis) -> Iterator[str]:
         gpus[device.name or "GPU"] = gpus.get(device.name or "GPU", 0) + 1
     yield from (f"{count} × {name}" for name, count in gpus.items())
     known = analysis.workload.environment if analysis.workload else {}
-    labels = {"driver": "driver", "cuda_driver": "CUDA driver", "sm_clock_mhz": "SM clock MHz"}
-    yield from (f"{label} {known[key]}" for key, label in labels.items() if key in known)
+    labels = {"driver": "driver {}", "cuda_driver": "CUDA {}", "sm_clock_mhz": "SM clock {} MHz"}
+    yield from (label.format(_cuda_version(known[key])) for key, label in labels.items() if key in known)
     yield from dict.fromkeys(source.producer for source in analysis.sources if source.producer)
     yield f"{analysis.tool.name} {analysis.tool.version}".strip()
 
@@ -108,3 +108,8 @@ def unchecked(analysis: Analysis) -> list[tuple[str, str]]:
 
 def _count(number: int, noun: str) -> str:
     return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
+def _cuda_version(text: str) -> str:
+    """`13010` → `13.1`, as CUDA's own version numbers are meant; anything else stays."""
+    return f"{int(text) // 1000}.{int(text) % 1000 // 10}" if text.isdigit() and len(text) == 5 else text
