@@ -86,6 +86,7 @@ class Fact:
 class Detection:
     """What a rule found.
 
+    `facts` may be a function of the claim rows that the ledger left something to, so that evidence and wait agree.
     `floor_ns` is the part of every claim that stays when the wait is removed; `low_ratio` gives the low end of the
     recoverable interval from its high end; `assumes` is printed beside the interval.
     """
@@ -93,7 +94,7 @@ class Detection:
     claims: Claims
     level: EvidenceLevel
     assumes: str
-    facts: tuple[Fact, ...] = ()
+    facts: tuple[Fact, ...] | Callable[[Int64Array], tuple[Fact, ...]] = ()
     floor_ns: int = 0
     low_ratio: float = DEFAULT_LOW_RATIO
     caveats: tuple[str, ...] = ()

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
+
 import numpy as np
 import numpy.typing as npt
 
 from stallscope.model.events import ApiCalls
 from stallscope.timeline.calls import CallKind
+from stallscope.timeline.intervals import Int64Array
 from stallscope.waits.base import Claims, Fact, View, claim_gaps
 
 
@@ -22,10 +26,15 @@ def claim_blocked_by(view: View, wanted: npt.NDArray[np.bool_]) -> Claims:
     return claim_gaps(view, part.gap, part.start_ns, part.end_ns, part.call)
 
 
-def call_facts(view: View, claims: Claims, what: str) -> tuple[Fact, ...]:
+def call_facts(view: View, claims: Claims, what: str) -> Callable[[Int64Array], tuple[Fact, ...]]:
     """How many calls, how long they took, and under how many of them the device drained."""
-    calls, blamed = view.calls, np.unique(claims.call)
-    drained = np.unique(claims.call[calls.start_ns[claims.call] < claims.start_ns])
+    return partial(_call_facts, view, claims, what)
+
+
+def _call_facts(view: View, claims: Claims, what: str, rows: Int64Array) -> tuple[Fact, ...]:
+    calls, call = view.calls, claims.call[rows]
+    blamed = np.unique(call)
+    drained = np.unique(call[calls.start_ns[call] < claims.start_ns[rows]])
     return (
         Fact(f"{what} that leave the device idle", len(blamed), "count", ApiCalls),
         Fact("host time in these calls", int((calls.end_ns[blamed] - calls.start_ns[blamed]).sum()), "ns", ApiCalls),

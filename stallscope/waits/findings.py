@@ -46,7 +46,7 @@ def finding_of(timeline: Timeline, rule: Rule, detection: Detection, settlement:
         recoverable_ns=recoverable,
         evidence=tuple(
             Evidence(label=f.label, value=f.value, unit=f.unit, source=table_source(timeline.trace, f.table))
-            for f in detection.facts
+            for f in (detection.facts(rows) if callable(detection.facts) else detection.facts)
         ),
         where=places(timeline, detection.claims, owned),
         spans=spans(detection.claims, owned),

@@ -6,6 +6,7 @@ import numpy as np
 
 from stallscope.model.events import ApiCalls, NvtxRanges
 from stallscope.model.experiments import Experiment
+from stallscope.timeline.intervals import Int64Array
 from stallscope.waits.base import Detection, Fact, Rule, RuleMeta, View, claim_gaps, measure
 from stallscope.waits.bursts import late_launches
 
@@ -43,20 +44,25 @@ def detect(view: View) -> Detection | None:
     if not len(behind):
         return None
     gaps = view.gaps
-    host = gaps.host_end_ns[behind] - gaps.start_ns[behind]
     annotated = view.find(NvtxRanges) is not None
     return Detection(
         claims=claim_gaps(view, behind, gaps.start_ns[behind], gaps.end_ns[behind]),
         level="supported" if annotated else "indicated",
         assumes="the host work moves off the launching thread or runs beside the device",
-        facts=(
-            Fact("gaps behind a stretch of host work", len(behind), "count", ApiCalls),
-            Fact("host time before these launches", int(host.sum()), "ns", ApiCalls),
-            Fact("median stretch outside any API call", float(np.median(gaps.stretch_ns[behind])), "ns", ApiCalls),
-        ),
+        facts=lambda rows: _stretches(view, behind[rows]),
         caveats=(
             "Without OS-runtime or scheduling rows a thread that sleeps looks like one that works: add --trace=osrt.",
         ),
+    )
+
+
+def _stretches(view: View, gap: Int64Array) -> tuple[Fact, ...]:
+    gaps = view.gaps
+    host = gaps.host_end_ns[gap] - gaps.start_ns[gap]
+    return (
+        Fact("gaps behind a stretch of host work", len(gap), "count", ApiCalls),
+        Fact("host time before these launches", int(host.sum()), "ns", ApiCalls),
+        Fact("median stretch outside any API call", float(np.median(gaps.stretch_ns[gap])), "ns", ApiCalls),
     )
 
 

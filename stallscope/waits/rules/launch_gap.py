@@ -10,6 +10,7 @@ import numpy as np
 
 from stallscope.model.events import ApiCalls, Kernels
 from stallscope.model.experiments import Experiment
+from stallscope.timeline.intervals import Int64Array
 from stallscope.waits.base import Detection, Fact, Rule, RuleMeta, View, claim_gaps, measure
 from stallscope.waits.bursts import late_launches
 
@@ -60,24 +61,29 @@ EXPERIMENTS = (
 def detect(view: View) -> Detection | None:
     """Claim every gap whose launch came late out of a burst."""
     burst, _ = late_launches(view)
-    gaps, calls = view.gaps, view.calls
+    gaps = view.gaps
     if not len(burst):
         return None
-    start, end, host_end = gaps.start_ns[burst], gaps.end_ns[burst], gaps.host_end_ns[burst]
-    returned = np.clip(calls.end_ns[gaps.launch[burst]], host_end, end)
-    launched = view.operations.end_ns - view.operations.start_ns
     return Detection(
-        claims=claim_gaps(view, burst, start, end),
+        claims=claim_gaps(view, burst, gaps.start_ns[burst], gaps.end_ns[burst]),
         level="supported",
         assumes="one graph launch replaces the launches of a step; a node-to-node gap of 1.5 µs remains",
         floor_ns=NODE_GAP_NS,
-        facts=(
-            Fact("gaps before a late launch", len(burst), "count", ApiCalls),
-            Fact("of the gaps: host time before the launch call", int((host_end - start).sum()), "ns", ApiCalls),
-            Fact("of the gaps: inside the launch call", int((returned - host_end).sum()), "ns", ApiCalls),
-            Fact("of the gaps: from call to kernel start", int((end - returned).sum()), "ns", Kernels),
-            Fact("median operation behind such a gap", float(np.median(launched[gaps.after[burst]])), "ns", Kernels),
-        ),
+        facts=lambda rows: _parts(view, burst[rows]),
+    )
+
+
+def _parts(view: View, gap: Int64Array) -> tuple[Fact, ...]:
+    gaps, calls, operations = view.gaps, view.calls, view.operations
+    start, end, host_end = gaps.start_ns[gap], gaps.end_ns[gap], gaps.host_end_ns[gap]
+    returned = np.clip(calls.end_ns[gaps.launch[gap]], host_end, end)
+    lasted = (operations.end_ns - operations.start_ns)[gaps.after[gap]]
+    return (
+        Fact("gaps before a late launch", len(gap), "count", ApiCalls),
+        Fact("of the gaps: host time before the launch call", int((host_end - start).sum()), "ns", ApiCalls),
+        Fact("of the gaps: inside the launch call", int((returned - host_end).sum()), "ns", ApiCalls),
+        Fact("of the gaps: from call to kernel start", int((end - returned).sum()), "ns", Kernels),
+        Fact("median operation behind such a gap", float(np.median(lasted)), "ns", Kernels),
     )
 
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from stallscope.model.events import ApiCalls, Copies
 from stallscope.model.experiments import Experiment
-from stallscope.waits.base import Detection, Fact, Rule, RuleMeta, View, measure
+from stallscope.waits.base import Detection, Rule, RuleMeta, View, measure
 from stallscope.waits.blocking import call_facts, claim_blocked_by
 from stallscope.waits.host_syncs import ASSUMES
 from stallscope.waits.readbacks import SCALAR_BYTES, scalar_calls
@@ -53,10 +53,7 @@ def detect(view: View) -> Detection | None:
         claims=claims,
         level="supported",
         assumes=ASSUMES,
-        facts=(
-            *call_facts(view, claims, f"waits for a copy of at most {SCALAR_BYTES} bytes"),
-            Fact("largest copy that counts as a scalar", SCALAR_BYTES, "bytes", Copies),
-        ),
+        facts=call_facts(view, claims, f"waits for a copy of at most {SCALAR_BYTES} bytes"),
     )
 
 

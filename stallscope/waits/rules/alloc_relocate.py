@@ -1,0 +1,117 @@
+"""alloc.relocate: a buffer grows by copying everything it holds into a larger one.
+
+Seen as device-to-device copies (or concatenation kernels) that get longer step by step: the KV cache of a request that
+is concatenated with every new token is copied as often as it grows.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from stallscope.model.events import Copies, CopyKind, Kernels
+from stallscope.model.experiments import Experiment
+from stallscope.timeline.intervals import Int64Array
+from stallscope.timeline.operations import OperationKind
+from stallscope.waits.base import Detection, Fact, Rule, RuleMeta, View, claim_operations, measure
+
+MIN_GROWTHS = 8
+MIN_BYTES = 64 << 10
+MIN_FIT = 0.9
+"""Squared correlation of size and order: a growing buffer is a straight line, a mix of copies is none."""
+MIN_GROWTH = 1.5
+CONCATENATION = r"CatArrayBatchedCopy|concat|triton_.*_cat_"
+
+META = RuleMeta(
+    id="alloc.relocate",
+    title="A growing buffer is copied whole at every growth",
+    layer="kernel",
+    needs=(Kernels,),
+    uses=(Copies,),
+)
+
+EXPERIMENTS = (
+    Experiment(
+        title="Allocate the final size once and write in place",
+        change="Preallocate the cache for the longest sequence and write the new part by index",
+        apply=(
+            "cache = torch.empty(max_len, …); cache.index_copy_(0, pos, new)",
+            "transformers StaticCache, paged attention",
+        ),
+        measure=measure(),
+        refuted_if="no growing copies are left and the step takes as long",
+        numerics="bit-identical",
+    ),
+    Experiment(
+        title="Grow by mapping",
+        change="Reserve an address range once and map more physical memory behind it as the cache grows. (torch's "
+        "expandable segments do not remove a torch.cat copy.)",
+        apply=(
+            "cuMemAddressReserve(&base, max, 0, 0, 0); cuMemCreate(&h, chunk, …); cuMemMap(base + size, chunk, 0, h, 0);",
+        ),
+        measure=measure("-- ./program"),
+        refuted_if="the base address stays the same, no copy is left and the step takes as long",
+        numerics="bit-identical",
+        effort="rewrite",
+    ),
+)
+
+
+def detect(view: View) -> Detection | None:
+    """Claim device-to-device copies and concatenations whose size rises steadily."""
+    copied = _growing_copies(view)
+    joined = _growing_kernels(view)
+    rows = np.concatenate((copied, joined))
+    if not len(rows):
+        return None
+    took = view.operations.end_ns[rows] - view.operations.start_ns[rows]
+    table = Copies if len(copied) else Kernels
+    return Detection(
+        claims=claim_operations(view, rows),
+        level="supported" if len(copied) else "indicated",
+        assumes="the buffer no longer moves when it grows",
+        low_ratio=0.5,
+        facts=(
+            Fact("growing device-to-device copies", len(copied), "count", Copies if len(copied) else Kernels),
+            Fact("growing concatenations", len(joined), "count", Kernels),
+            Fact("time in them", int(took.sum()), "ns", table),
+            Fact("longest against shortest", float(took.max() / max(took.min(), 1)), "ratio", table),
+        ),
+    )
+
+
+def _growing_copies(view: View) -> Int64Array:
+    copies, operations = view.find(Copies), view.operations
+    if copies is None:
+        return np.empty(0, np.int64)
+    rows = np.flatnonzero(operations.kind == OperationKind.COPY)
+    source = operations.row[rows]
+    large = (copies.kind[source] == CopyKind.DEVICE_TO_DEVICE) & (copies.bytes[source] >= MIN_BYTES)
+    return _rising(view, rows[large], copies.bytes[source[large]])
+
+
+def _growing_kernels(view: View) -> Int64Array:
+    operations = view.operations
+    rows = np.flatnonzero(
+        (operations.kind == OperationKind.COMPUTE) & view.names.matching(CONCATENATION)[operations.name]
+    )
+    return _rising(view, rows, (operations.end_ns - operations.start_ns)[rows])
+
+
+def _rising(view: View, rows: npt.NDArray[np.intp], size: Int64Array) -> Int64Array:
+    """Rows of each stream whose sizes rise along a line, with at least MIN_GROWTHS distinct sizes."""
+    found = [np.empty(0, np.int64)]
+    stream = view.operations.stream[rows]
+    for one in np.unique(stream):
+        mine = np.flatnonzero(stream == one)
+        values = size[mine].astype(np.float64)
+        if len(np.unique(values)) < MIN_GROWTHS or values[-1] < MIN_GROWTH * values[0]:
+            continue
+        order = np.arange(len(values), dtype=np.float64)
+        fit = np.corrcoef(order, values)[0, 1]
+        if fit > 0 and fit**2 >= MIN_FIT:
+            found.append(rows[mine])
+    return np.concatenate(found)
+
+
+RULE = Rule(META, detect, EXPERIMENTS)

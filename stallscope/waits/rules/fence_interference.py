@@ -1,0 +1,103 @@
+"""fence.interference: a kernel's completion waits for another kernel's writes to remote memory.
+
+A kernel ends when all writes visible to it are performed. In one memory-synchronization domain that includes the writes
+a concurrent kernel streams to host or peer memory, over a slow link. The victim then takes a constant time longer, tens
+of microseconds on an H200, however short it is. A neighbour that competes for SMs or bandwidth slows in proportion.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from stallscope.model.columns import NO_ROW
+from stallscope.model.events import Kernels
+from stallscope.model.experiments import Experiment
+from stallscope.timeline.operations import OperationKind
+from stallscope.waits.base import Detection, Fact, Rule, RuleMeta, View, measure
+from stallscope.waits.slowdown import Slowdown, claim_excess, slowdowns
+
+MIN_INSTANCES = 8
+MIN_RATIO = 2.0
+MIN_EXCESS_NS = 3_000
+MAX_EXCESS_NS = 500_000
+"""Fence waits measured on an H200 are 34-100 µs; what takes far longer is something else."""
+SM_SHARE = 0.25
+"""A neighbour on at most this part of the SMs can neither take half of them away nor fill the memory bandwidth."""
+DEFAULT_SMS = 100
+
+META = RuleMeta(
+    id="fence.interference",
+    title="Kernels wait at their end for another kernel's remote writes",
+    layer="kernel",
+    needs=(Kernels,),
+)
+
+EXPERIMENTS = (
+    Experiment(
+        title="Put the writer into its own memory-synchronization domain",
+        change="Launch the communication kernel in the remote domain (compute capability 9.0+, CUDA 12+). NCCL does so "
+        "by default: check that NCCL_MEM_SYNC_DOMAIN is not 0; NVSHMEM, custom all-reduce and zero-copy writers do not",
+        apply=(
+            "cudaLaunchAttributeMemSyncDomain = cudaLaunchMemSyncDomainRemote on the writer's stream",
+            "unset NCCL_MEM_SYNC_DOMAIN",
+        ),
+        measure=measure("-- ./program"),
+        refuted_if="the writer runs in another domain and the kernels beside it take as long; NCCL_MEM_SYNC_DOMAIN=0 "
+        "must make it worse for the diagnosis to hold",
+        numerics="bit-identical",
+    ),
+    Experiment(
+        title="Move the writer away in time",
+        change="Serialise the writer with the small kernels once: their excess time is what interference costs",
+        apply=("torch.cuda.current_stream().wait_stream(comm_stream)  # for the test only",),
+        measure=measure(),
+        refuted_if="the small kernels are as slow with the writer out of the way",
+        numerics="bit-identical",
+    ),
+)
+
+
+def detect(view: View) -> Detection | None:
+    """Claim what kernels beside a small long-running neighbour take longer than the same kernels alone."""
+    found: list[Slowdown] = []
+    for window in view.windows:
+        neighbour = _small_neighbours(view, window.device)
+        found += [s for s in slowdowns(view, neighbour, window.device, MIN_INSTANCES) if _looks_like_a_fence(s)]
+    if not found:
+        return None
+    excess = [s.excess_ns for s in found]
+    return Detection(
+        claims=claim_excess(view, found),
+        level="supported" if len(found) > 1 and max(excess) <= 2 * min(excess) else "indicated",
+        assumes="the writer runs in another memory-synchronization domain, which removed 30 % on an H200, or elsewhere",
+        facts=(
+            Fact("instances beside the writer", sum(len(s.beside) for s in found), "count", Kernels),
+            Fact("median alone", found[0].alone_ns, "ns", Kernels),
+            Fact("median beside the writer", found[0].beside_ns, "ns", Kernels),
+            Fact("times longer", round(found[0].ratio, 2), "ratio", Kernels),
+            Fact("kernels affected (name, grid, block)", len(found), "count", Kernels),
+        ),
+        caveats=(
+            "The capture does not show where the neighbour writes or its domain: confirm with the first experiment.",
+        ),
+    )
+
+
+def _looks_like_a_fence(s: Slowdown) -> bool:
+    return s.ratio >= MIN_RATIO and MIN_EXCESS_NS <= s.excess_ns <= MAX_EXCESS_NS
+
+
+def _small_neighbours(view: View, device: int) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
+    """Kernels that occupy few SMs and run much longer than the kernels beside them."""
+    operations, kernels = view.operations, view[Kernels]
+    is_kernel = np.isin(operations.kind, (OperationKind.COMPUTE, OperationKind.COMMUNICATION))
+    row = np.where(is_kernel, operations.row, 0)
+    blocks = kernels.grid_x.astype(np.int64) * kernels.grid_y * kernels.grid_z
+    sms = view.devices[device].sm_count or DEFAULT_SMS
+    length = operations.end_ns - operations.start_ns
+    mine = is_kernel & (operations.device == device)
+    typical = float(np.median(length[mine])) if mine.any() else NO_ROW
+    return np.asarray(mine & (blocks[row] <= SM_SHARE * sms) & (length >= 10 * typical))
+
+
+RULE = Rule(META, detect, EXPERIMENTS)
