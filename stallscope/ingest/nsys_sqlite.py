@@ -11,10 +11,10 @@ import polars as pl
 
 from stallscope.errors import InputError
 from stallscope.ingest import nsys_schema as schema
+from stallscope.ingest.nsys_arrow_query import ArrowQuery, RowRange, row_ranges
 from stallscope.ingest.nsys_source import DTYPES, Kind, constant, decoded
 
 MAGIC = b"SQLite format 3\x00"
-_ROWS_A_BATCH = 1 << 16
 _IDS_A_QUERY = 500
 _EXPORT_AGAIN = "export the report again: nsys export --type sqlite --force-overwrite true REPORT.nsys-rep"
 
@@ -22,12 +22,13 @@ _EXPORT_AGAIN = "export the report again: nsys export --type sqlite --force-over
 class SqliteExport:
     """An export in one SQLite file. Nothing is ever written to it or beside it."""
 
-    def __init__(self, path: Path) -> None:
-        self._file = path.name
+    def __init__(self, path: Path, name: str | None = None) -> None:
+        """Open `path`; `name` is the file that messages name, where the export is a copy made for it."""
+        self._file = name or path.name
         _refuse_unfinished(path)
         uri = path.resolve().as_uri() + "?mode=ro&immutable=1"
         self._connection = self._guarded(lambda: _connect(uri))
-        self._arrow = _ArrowConnection(uri)
+        self._arrow = ArrowQuery(uri)
         self.tables: Mapping[str, frozenset[str]] = self._guarded(self._inspect)
         if not schema.looks_like_export(self.tables):
             self.close()
@@ -46,9 +47,18 @@ class SqliteExport:
             return self._nulls(table, columns)
         wanted = ", ".join(_expression(name, kind) for name, kind in present.items())
         query = f"SELECT {wanted} FROM {_quoted(table)}"  # noqa: S608 (names come from the file's own schema, quoted)
-        frame: pl.DataFrame = self._guarded(lambda: self._arrow.query(query))
+        frame: pl.DataFrame = self._guarded(lambda: self._arrow.run(query, self._ranges(table)))
         typed = [_typed(frame.get_column(name), kind) for name, kind in present.items()]
         return pl.DataFrame(typed).with_columns(absent).select(list(columns))
+
+    def _ranges(self, table: str) -> list[RowRange]:
+        name = _quoted(table)  # two subqueries: each reads one end of the tree, one query of both scans the table
+        query = f"SELECT (SELECT min(rowid) FROM {name}), (SELECT max(rowid) FROM {name})"  # noqa: S608
+        try:
+            first, last = self._connection.execute(query).fetchone()
+        except sqlite3.OperationalError:  # a table without rowids
+            return []
+        return [] if first is None else row_ranges(first, last)
 
     def _nulls(self, table: str, columns: Mapping[str, Kind]) -> pl.DataFrame:
         query = f"SELECT count(*) FROM {_quoted(table)}"  # noqa: S608
@@ -104,34 +114,6 @@ class SqliteExport:
             return work()
         except (sqlite3.DatabaseError, OSError, pl.exceptions.PolarsError) as error:
             raise InputError(f"damaged SQLite file ({error})", file=self._file, next_step=_EXPORT_AGAIN) from error
-
-
-class _ArrowConnection:
-    """The same file through ADBC: whole columns arrive as Arrow, without a Python object a value."""
-
-    def __init__(self, uri: str) -> None:
-        import adbc_driver_manager
-        import adbc_driver_sqlite
-
-        self._manager = adbc_driver_manager
-        self._database = adbc_driver_manager.AdbcDatabase(driver=adbc_driver_sqlite._driver_path(), uri=uri)  # noqa: SLF001
-        self._connection = adbc_driver_manager.AdbcConnection(self._database)
-
-    def query(self, sql: str) -> pl.DataFrame:
-        statement = self._manager.AdbcStatement(self._connection)
-        try:
-            statement.set_options(**{"adbc.sqlite.query.batch_rows": str(_ROWS_A_BATCH)})
-            statement.set_sql_query(sql)
-            stream, _ = statement.execute_query()
-            return pl.DataFrame(stream)
-        except self._manager.Error as error:
-            raise sqlite3.DatabaseError(str(error)) from error
-        finally:
-            statement.close()
-
-    def close(self) -> None:
-        self._connection.close()
-        self._database.close()
 
 
 def _connect(uri: str) -> sqlite3.Connection:

@@ -125,7 +125,7 @@ class _NsysInput:
         return replace(trace, source=msgspec.structs.replace(trace.source, name=self._path.name, format=self._format))
 
     def _read(self, key: str, sha256: str, readable: Path) -> Trace:
-        source: ExportSource = FolderExport(readable) if readable.is_dir() else SqliteExport(readable)
+        source = self._source(readable)
         try:
             trace = read_trace(source, Source(name=self._path.name, sha256=sha256, format=self._format), self._progress)
         finally:
@@ -134,6 +134,9 @@ class _NsysInput:
             self._progress("keeping a copy in the cache", None)
             self._cache.store(key, trace)
         return trace
+
+    def _source(self, readable: Path) -> ExportSource:
+        return FolderExport(readable) if readable.is_dir() else SqliteExport(readable, self._path.name)
 
 
 def _files(path: Path) -> list[Path]:
