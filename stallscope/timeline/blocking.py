@@ -3,8 +3,8 @@
 A call costs idle time in two ways. While the thread is inside it and the device is idle, nothing can be launched.
 And every nanosecond a call held the thread beside a busy device is run-ahead lost: without the call the thread would
 have prepared its next launches beside that work. When the device drains under such a call, the gaps behind it are
-charged to the call that lost most, until the W ns lost since the last drain are used up or the device drains again.
-What goes beyond W would have been idle anyway and belongs to other causes.
+charged to the call that lost most, until the W ns lost since the last drain are used up, the device drains again, or
+the device has worked long enough for the host to catch up. What goes beyond would have been idle anyway.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from stallscope.model.columns import NO_ROW, Column
 from stallscope.model.events import Copies, MemoryKind, Span
@@ -23,6 +24,9 @@ from stallscope.timeline.operations import OperationKind, Operations
 
 CLOCK_SLACK_NS = 2_000
 """Host and device clocks of a capture agree to about a microsecond; a call may seem to end just before the drain."""
+
+CATCH_UP_NS = 100_000
+"""A host that had this much device work to prepare its next launch, and still is late, is late at its own pace."""
 
 ASYNCHRONOUS = (
     CallKind.OTHER,
@@ -127,7 +131,19 @@ def _behind(gaps: Gaps, calls: HostCalls, gap: Int64Array, drains: _Drains) -> _
     end = gaps.end_ns[gap]
     start = np.clip(calls.end_ns[drains.call[drain]], gaps.start_ns[gap], end)
     left = np.maximum(drains.budget_ns[drain] - _running_sum(end - start, drain), 0)
+    left[_caught_up(gaps, calls, gap, drain, drains.call)] = 0
     return _Parts(start, np.minimum(end, start + left), gap, drains.blamed[drain])
+
+
+def _caught_up(
+    gaps: Gaps, calls: HostCalls, gap: Int64Array, drain: Int64Array, draining: Int64Array
+) -> npt.NDArray[np.bool_]:
+    """Gaps behind a stretch of device work since their drain in which the host could have caught up."""
+    previous = np.concatenate((gaps.end_ns[gap[:1]], gaps.end_ns[gap[:-1]]))
+    first = np.concatenate((np.ones(min(1, len(drain)), np.bool_), drain[1:] != drain[:-1]))
+    worked = gaps.start_ns[gap] - np.where(first, calls.end_ns[draining[drain]], previous)
+    long = (worked >= CATCH_UP_NS).astype(np.int64)
+    return np.asarray(_running_sum(long, drain) + long > 0)
 
 
 def _last_drain(calls: HostCalls, rows: Int64Array, gaps: Gaps, gap: Int64Array) -> Int64Array:

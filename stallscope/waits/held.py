@@ -21,7 +21,7 @@ def held_gaps(view: View) -> Int64Array:
 
 
 def waits_for_event(view: View, gap: Int64Array) -> npt.NDArray[np.bool_]:
-    """Was a stream-wait-event issued on the successor's stream between the stream's previous launch and this one?"""
+    """Gaps with a stream-wait-event between the launch of the successor and the launch before it on its stream."""
     syncs, calls = view[Syncs], view.calls
     operations, gaps = view.operations, view.gaps
     after = gaps.after[gap]

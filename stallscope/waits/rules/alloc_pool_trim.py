@@ -1,7 +1,7 @@
 """alloc.pool_trim: a stream-ordered pool gives its memory back at every synchronization and maps it again.
 
-The release threshold of a pool is 0 by default: what is free when the host synchronizes goes back to the driver, and the
-next cudaMallocAsync has to map memory again, which takes hundreds of microseconds instead of one.
+The release threshold of a pool is 0 by default: what is free when the host synchronizes goes back to the driver, and
+the next cudaMallocAsync has to map memory again, which takes hundreds of microseconds instead of one.
 """
 
 from __future__ import annotations

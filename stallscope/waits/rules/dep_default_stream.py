@@ -85,7 +85,7 @@ def _held(view: View) -> tuple[Int64Array, Int64Array]:
 
 
 def _flags(view: View, rows: npt.NDArray[np.intp]) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.bool_]]:
-    """Is each operation on the legacy default stream; is it on a blocking stream?"""
+    """Flags per operation: on the legacy default stream, and on a blocking stream."""
     streams, operations = view[Streams], view.operations
     kinds = {
         (int(p), int(c), int(s)): int(f)

@@ -17,7 +17,7 @@ META = RuleMeta(
 EXPERIMENTS = (
     Experiment(
         title="Record the event where the data is ready",
-        change="Record right behind the producer instead of at the end of its stream's queue, and wait as late as possible",
+        change="Record right behind the producer, not at the end of its stream's queue, and wait as late as possible",
         apply=(
             "event.record(producer_stream)  # directly behind the producing kernel",
             "consumer_stream.wait_event(event)",

@@ -1,4 +1,4 @@
-"""launch.queue_full: launch calls block because the device is behind. The device is the limit; nothing is wrong here."""
+"""launch.queue_full: launch calls block because the device is behind. The device is the limit, not the launches."""
 
 from __future__ import annotations
 
