@@ -2,18 +2,73 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
 import stallscope
 from stallscope.experiments.expectations import with_step_expectations
+from stallscope.ingest.open import OpenOptions, open_trace
 from stallscope.model.analysis import Analysis, Capture, Step, Tool
 from stallscope.model.trace import Trace
+from stallscope.timeline.intervals import IntervalSet
 from stallscope.timeline.timeline import WHOLE, Scope, Timeline
 from stallscope.timeline.workload import measure_workload
 from stallscope.waits.catalogue import all_rules
 from stallscope.waits.runner import diagnose
 
 
+@dataclass(frozen=True, slots=True)
+class Options:
+    """How to analyze: the part of the trace, how it is opened, and whether small findings are kept.
+
+    `scheduler` is the address of a Dask scheduler for many ranks.
+    """
+
+    scope: Scope = WHOLE
+    opening: OpenOptions = field(default_factory=OpenOptions)
+    everything: bool = False
+    scheduler: str | None = None
+
+
+def analyze(
+    paths: str | os.PathLike[str] | Sequence[str | os.PathLike[str]], options: Options | None = None
+) -> Analysis:
+    """Diagnose a trace, or several traces as the ranks of one run.
+
+    Raises `stallscope.errors.InputError` for what cannot be read, `ToolMissingError` when a report needs nsys.
+    """
+    chosen = options or Options()
+    files = [Path(p) for p in ([paths] if isinstance(paths, (str, os.PathLike)) else paths)]
+    if len(files) == 1:
+        return analyze_one(files[0], chosen)
+    from stallscope.ranks import analyze_ranks
+
+    return analyze_ranks(files, chosen)
+
+
+def analyze_one(path: Path, options: Options) -> Analysis:
+    """Diagnose one trace file or export folder."""
+    return analyze_trace(open_trace(path, options.opening), options.scope, everything=options.everything)
+
+
+@dataclass(frozen=True, slots=True)
+class Examination:
+    """An analysis with what it was derived from; `charges` are the settled intervals by device and id."""
+
+    analysis: Analysis
+    timeline: Timeline
+    charges: Mapping[int, Mapping[str, IntervalSet]]
+
+
 def analyze_trace(trace: Trace, scope: Scope = WHOLE, *, everything: bool = False) -> Analysis:
     """Diagnose one opened trace."""
+    return examine_trace(trace, scope, everything=everything).analysis
+
+
+def examine_trace(trace: Trace, scope: Scope = WHOLE, *, everything: bool = False) -> Examination:
+    """Diagnose one opened trace and keep the timeline, for reports and exports that draw it."""
     timeline = Timeline(trace, scope)
     diagnosis = diagnose(timeline, all_rules(), everything=everything)
     steps = timeline.steps
@@ -31,4 +86,4 @@ def analyze_trace(trace: Trace, scope: Scope = WHOLE, *, everything: bool = Fals
         checks=diagnosis.checks,
         workload=measure_workload(timeline, diagnosis.charges),
     )
-    return with_step_expectations(analysis)
+    return Examination(with_step_expectations(analysis), timeline, diagnosis.charges)
