@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+import numpy as np
+import polars as pl
+
+from stallscope.model.columns import NO_ROW
 from stallscope.model.events import ApiCalls, OverheadKind, Overheads
 from stallscope.model.experiments import Experiment
-from stallscope.waits.base import Detection, Fact, Rule, RuleMeta, View, measure
+from stallscope.timeline.calls import CallKind
+from stallscope.waits.base import Claims, Detection, Fact, Rule, RuleMeta, View, claim_gaps, measure
+from stallscope.waits.graphs import first_replays
 from stallscope.waits.hostspans import claim_inside
 from stallscope.waits.loading import overhead_rows
 
@@ -30,18 +36,38 @@ EXPERIMENTS = (
 
 
 def detect(view: View) -> Detection | None:
-    """Claim late gaps under overhead records of the launching thread."""
+    """Claim late gaps under overhead records of the launching thread and under graph launches traced node by node."""
     overheads = view[Overheads]
-    found = overheads.take(overhead_rows(view, OverheadKind.PROFILER))
-    claims = claim_inside(view, found, found.thread)
+    recorded = overheads.take(overhead_rows(view, OverheadKind.PROFILER))
+    own = claim_inside(view, recorded, recorded.thread)
+    replays = _traced_replays(view)
+    claims = Claims(pl.concat([own.frame, replays.frame]))
     if not len(claims):
         return None
+    facts = [Fact("overhead records on launching threads", len(own), "count", Overheads)]
+    if len(replays):
+        facts.append(Fact("graph launches slowed by node-level tracing", len(replays), "count", ApiCalls))
     return Detection(
         claims=claims,
-        level="supported",
+        level="supported" if len(own) else "indicated",
         assumes="gone without the profiler; it is no cost of the program",
-        facts=(Fact("overhead records on launching threads", len(claims), "count", Overheads),),
+        facts=tuple(facts),
+        caveats=("Node-level graph tracing instruments every node: measure replays with --cuda-graph-trace=graph.",)
+        if len(replays)
+        else (),
     )
+
+
+def _traced_replays(view: View) -> Claims:
+    """From the launch call of a replay to its first node, in a node-level trace; first launches belong to init.graph."""
+    gaps, calls = view.gaps, view.calls
+    if view.trace.capture.graph_trace != "node" or not len(calls):
+        return Claims.empty()
+    launched = (gaps.launch != NO_ROW) & ~gaps.queued & ~gaps.in_graph
+    launched &= calls.kind[np.maximum(gaps.launch, 0)] == CallKind.GRAPH_LAUNCH
+    launched &= ~np.isin(gaps.launch, first_replays(view))
+    gap = np.flatnonzero(launched)
+    return claim_gaps(view, gap, gaps.host_end_ns[gap], gaps.end_ns[gap])
 
 
 RULE = Rule(META, detect, EXPERIMENTS)

@@ -13,6 +13,7 @@ from stallscope.model.events import ApiCalls, Span
 from stallscope.model.experiments import Experiment
 from stallscope.timeline.calls import CallKind
 from stallscope.waits.base import Detection, Fact, Rule, RuleMeta, View, measure
+from stallscope.waits.graphs import first_replays
 from stallscope.waits.hostspans import claim_inside
 
 BEGINS = r"BeginCapture"
@@ -46,14 +47,18 @@ EXPERIMENTS = (
 
 
 def detect(view: View) -> Detection | None:
-    """Claim the idle time under captures and under the calls that build or update graphs."""
+    """Claim the idle time under captures, under the calls that build or update graphs, and under first launches."""
     calls = view.calls
     rows = np.flatnonzero((calls.kind == CallKind.GRAPH_BUILD) & calls.outer)
     if not len(rows):
         return None
     captured = _capture_ends(view, rows)
-    spans = Span.of(start_ns=calls.start_ns[rows], end_ns=np.maximum(calls.end_ns[rows], captured))
-    claims = claim_inside(view, spans, calls.thread[rows])
+    uploads = first_replays(view)
+    spans = Span.of(
+        start_ns=np.concatenate((calls.start_ns[rows], calls.start_ns[uploads])),
+        end_ns=np.concatenate((np.maximum(calls.end_ns[rows], captured), calls.end_ns[uploads])),
+    )
+    claims = claim_inside(view, spans, np.concatenate((calls.thread[rows], calls.thread[uploads])))
     if not len(claims):
         return None
     return Detection(
