@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import secrets
 import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -80,12 +81,16 @@ class Run:
 
 
 class Workspace:
-    """All runs of one dashboard. `start` returns at once; `stage` of every run tells how far it is."""
+    """All runs of one dashboard. `start` returns at once; `stage` of every run tells how far it is.
+
+    `session` tells the browser's cache this server's answers from those of an earlier one on the same port.
+    """
 
     def __init__(self, runs: Sequence[Run], loader: Loader) -> None:
         if not runs:
             raise ValueError("a dashboard needs at least one run")
         self.runs = tuple(runs)
+        self.session = secrets.token_hex(4)
         self._loader = loader
         self._thread = threading.Thread(target=self._load_all, name="stallscope-loader", daemon=True)
 

@@ -16,6 +16,7 @@ from stallscope.views.lane_host import host_groups, host_parts, host_rows
 from stallscope.views.lane_parts import NameTable, Part
 from stallscope.views.lanes import (
     NOWHERE,
+    ChargeTable,
     ClassCover,
     Covers,
     Int32Array,
@@ -47,7 +48,8 @@ def build_lanes(timeline: Timeline, charges: Charges) -> LaneTable:
     rows = [row for part in (*devices.parts(), *host_parts(threads, kinds)) for row in _packed(part)]
     lanes = _lanes(rows)
     classes = tuple(dict.fromkeys(c for row in rows for c in row.part.classes))
-    intervals = _intervals(rows, lanes, classes, timeline, charges)
+    at = _Positions.of(rows, lanes, timeline, charges)
+    intervals = _intervals(rows, classes, _links(rows, lanes, timeline, at, charges))
     covers, cover = _covers(lanes, intervals)
     return LaneTable(
         lanes=lanes,
@@ -58,6 +60,7 @@ def build_lanes(timeline: Timeline, charges: Charges) -> LaneTable:
         covers=covers,
         cover=cover,
         details=detail_columns(timeline),
+        charges=_charge_table(timeline, charges, at),
     )
 
 
@@ -79,9 +82,7 @@ def _lanes(rows: list[_Row]) -> tuple[Lane, ...]:
     return tuple(lanes)
 
 
-def _intervals(
-    rows: list[_Row], lanes: tuple[Lane, ...], classes: tuple[IntervalClass, ...], timeline: Timeline, charges: Charges
-) -> Intervals:
+def _intervals(rows: list[_Row], classes: tuple[IntervalClass, ...], link: Int32Array) -> Intervals:
     number = {c: i for i, c in enumerate(classes)}
 
     def column(name: str, dtype: type[np.generic]) -> npt.NDArray[Any]:
@@ -96,32 +97,71 @@ def _intervals(
         kind=np.concatenate([np.empty(0, np.uint8), *kinds]),
         detail=column("detail", np.uint8),
         row=column("row", np.int32),
-        link=_links(rows, lanes, timeline, charges),
+        link=link,
     )
 
 
-def _links(rows: list[_Row], lanes: tuple[Lane, ...], timeline: Timeline, charges: Charges) -> Int32Array:
+@dataclass(frozen=True, slots=True)
+class _Positions:
+    """Where the rows of each source table stand among the intervals."""
+
+    operation: Int32Array
+    call: Int32Array
+    charge: Int32Array
+
+    @classmethod
+    def of(cls, rows: list[_Row], lanes: tuple[Lane, ...], timeline: Timeline, charges: Charges) -> _Positions:
+        found = {
+            "operation": np.full(len(timeline.operations), NOWHERE, np.int32),
+            "call": np.full(len(timeline.calls), NOWHERE, np.int32),
+            "charge": np.full(len(charges), NOWHERE, np.int32),
+        }
+        for row, lane in reversed(list(zip(rows, lanes, strict=True))):  # a stream's lane wins over the lane by kind
+            if row.part.source in found:
+                found[row.part.source][row.part.source_row[row.rows]] = np.arange(lane.first, lane.after)
+        return cls(**found)
+
+
+def _links(
+    rows: list[_Row], lanes: tuple[Lane, ...], timeline: Timeline, at: _Positions, charges: Charges
+) -> Int32Array:
     """Where each interval's arrow points: operation → call, call → first operation, charge → the operation after it."""
-    operation_at = np.full(len(timeline.operations), NOWHERE, np.int32)
-    call_at = np.full(len(timeline.calls), NOWHERE, np.int32)
-    for row, lane in reversed(list(zip(rows, lanes, strict=True))):  # a stream's lane wins over the lane by kind
-        target = {"operation": operation_at, "call": call_at}.get(row.part.source)
-        if target is not None:
-            target[row.part.source_row[row.rows]] = np.arange(lane.first, lane.after)
     launched_first = np.full(len(timeline.calls), NOWHERE, np.int64)
     known = np.flatnonzero(timeline.launch != NOWHERE)[::-1]
     launched_first[timeline.launch[known]] = known
     links = np.full(lanes[-1].after if lanes else 0, NOWHERE, np.int32)
     follow = {
-        "operation": (timeline.launch, call_at),
-        "call": (launched_first, operation_at),
-        "charge": (charges.after, operation_at),
+        "operation": (timeline.launch, at.call),
+        "call": (launched_first, at.operation),
+        "charge": (charges.after, at.operation),
     }
     for row, lane in zip(rows, lanes, strict=True):
         if row.part.source in follow:
             step, position = follow[row.part.source]
             links[lane.first : lane.after] = _follow(position, step[row.part.source_row[row.rows]])
     return links
+
+
+def _charge_table(timeline: Timeline, charges: Charges, at: _Positions) -> ChargeTable:
+    trace = timeline.trace
+    return ChargeTable(
+        waits=charges.ids,
+        devices=tuple(d.label for d in trace.devices),
+        threads=tuple(str(t.tid) for t in trace.threads),
+        paths=charges.paths,
+        wait=charges.wait,
+        device=charges.device,
+        start_ns=charges.start_ns,
+        end_ns=charges.end_ns,
+        at=at.charge,
+        before=_follow(at.operation, charges.before),
+        after=_follow(at.operation, charges.after),
+        call=_follow(at.call, charges.call),
+        thread=charges.thread,
+        path=charges.path,
+        host_ns=charges.host_ns,
+        outside_ns=charges.outside_ns,
+    )
 
 
 def _follow(position: Int32Array, rows: Int64Array) -> Int32Array:

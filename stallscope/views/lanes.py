@@ -96,11 +96,43 @@ class Covers:
 
 
 @dataclass(frozen=True, slots=True)
+class ChargeTable:
+    """One row a charge, sorted by (device, start).
+
+    `wait` indexes `waits`, `device` indexes `devices`, `thread` indexes `threads`, `path` indexes `paths`; `at`,
+    `before`, `after` and `call` are positions in the lanes' intervals: of the charge itself, of the operations around
+    it, of the call that launched the one after; NOWHERE where it is unknown. `host_ns` is the part before that call
+    began, `outside_ns` the longest time of it that the thread spent outside any API call.
+    """
+
+    waits: tuple[str, ...]
+    devices: tuple[str, ...]
+    threads: tuple[str, ...]
+    paths: tuple[str, ...]
+    wait: Int32Array
+    device: Int32Array
+    start_ns: Int64Array
+    end_ns: Int64Array
+    at: Int32Array
+    before: Int32Array
+    after: Int32Array
+    call: Int32Array
+    thread: Int32Array
+    path: Int32Array
+    host_ns: Int64Array
+    outside_ns: Int64Array
+
+    def __len__(self) -> int:
+        return len(self.start_ns)
+
+
+@dataclass(frozen=True, slots=True)
 class LaneTable:
     """All lanes of one trace.
 
     An interval's `name` indexes `names`, its `kind` indexes `classes`, its `detail` indexes `lane_parts.DETAILS` and
-    `row` is its row in that table of `details`. `covers[i]` says where the prefix sums of lane i lie.
+    `row` is its row in that table of `details`. `covers[i]` says where the prefix sums of lane i lie;
+    `charges` are the rows of the waits table.
     """
 
     lanes: tuple[Lane, ...]
@@ -111,6 +143,7 @@ class LaneTable:
     covers: tuple[tuple[ClassCover, ...], ...]
     cover: Covers
     details: Details
+    charges: ChargeTable
     positions: Mapping[str, int] = field(default_factory=dict)
 
     def __post_init__(self) -> None:

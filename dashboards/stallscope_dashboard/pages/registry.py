@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from dash.development.base_component import Component
 
 from stallscope_dashboard.components import states
-from stallscope_dashboard.pages import overview
+from stallscope_dashboard.pages import overview, timeline
 from stallscope_dashboard.urls import View
 from stallscope_dashboard.workspace import Loaded, Stage, Workspace
 
@@ -27,7 +27,10 @@ class Page:
     layout: Layout
 
 
-PAGES: tuple[Page, ...] = (Page(overview.PATH, overview.TITLE, overview.layout),)
+PAGES: tuple[Page, ...] = (
+    Page(overview.PATH, overview.TITLE, overview.layout),
+    Page(timeline.PATH, timeline.TITLE, timeline.layout),
+)
 NAVIGATION: tuple[tuple[str, str], ...] = tuple((page.path, page.title) for page in PAGES)
 
 

@@ -1,0 +1,1 @@
+"""Data the scripts of the pages ask for, beside Dash's callbacks."""
