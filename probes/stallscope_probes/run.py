@@ -6,6 +6,7 @@ import time
 import zlib
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
+from pathlib import Path
 from typing import Any
 
 from stallscope_probes import environment
@@ -44,12 +45,19 @@ class Record:
         return asdict(self)
 
 
-def run_variant(
-    machine: Machine, family: Family, variant: Variant, *, repeats: int | None = None, profile: bool = False
-) -> Record:
+@dataclass(frozen=True)
+class RunOptions:
+    """`repeats` replaces the variant's own; `profile` brackets them for nsys; `arrays` keeps gated results (.npz)."""
+
+    repeats: int | None = None
+    profile: bool = False
+    arrays: Path | None = None
+
+
+def run_variant(machine: Machine, family: Family, variant: Variant, options: RunOptions) -> Record:
     """Build, warm up, repeat and check one variant; a refusal or an error becomes the record's status."""
     record = Record(family.name, variant.name, variant.role, dict(variant.params), variant.range_name(family.name))
-    record.repeats = repeats or variant.repeats
+    record.repeats = options.repeats or variant.repeats
     record.device, record.versions = environment.device(machine), environment.versions()
     try:
         require(machine, family, variant)
@@ -61,8 +69,8 @@ def run_variant(
         record.status, record.reason = "failed", f"{type(error).__name__}: {error}"
         return record
     try:
-        _measure(machine, workload, record, profile=profile)
-        _judge(workload, record)
+        _measure(machine, workload, record, profile=options.profile)
+        _judge(workload, record, options.arrays)
     except (RuntimeError, ValueError, TypeError, AttributeError) as error:
         record.status, record.reason = "failed", f"{type(error).__name__}: {error}"
     finally:
@@ -96,7 +104,7 @@ def _measure(machine: Machine, workload: Workload, record: Record, *, profile: b
     record.clocks["after"] = environment.clocks(machine)
 
 
-def _judge(workload: Workload, record: Record) -> None:
+def _judge(workload: Workload, record: Record, arrays: Path | None) -> None:
     import torch
 
     output = workload.output().detach().to("cpu")
@@ -106,7 +114,17 @@ def _judge(workload: Workload, record: Record) -> None:
     if workload.refusal is not None:
         record.refusal = workload.refusal() or ""
     if workload.reference is not None:
-        record.numerics = errors(output, workload.reference().to("cpu"))
+        reference = workload.reference().to("cpu")
+        record.numerics = errors(output, reference)
+        if arrays is not None:
+            _keep(arrays / f"{record.family}.{record.variant}.npz", output, reference)
+
+
+def _keep(path: Path, output: Any, reference: Any) -> None:
+    import numpy as np
+
+    path.parent.mkdir(parents=True, exist_ok=True)
+    np.savez_compressed(path, output=output.numpy(), reference=reference.numpy())
 
 
 def errors(output: Any, reference: Any) -> dict[str, float]:

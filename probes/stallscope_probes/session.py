@@ -15,7 +15,7 @@ from typing import Any, TextIO
 
 from stallscope_probes.catalogue import UnknownProbeError, select
 from stallscope_probes.device.machine import Machine, UnavailableError, open_machine
-from stallscope_probes.run import run_variant
+from stallscope_probes.run import RunOptions, run_variant
 from stallscope_probes.timing import time_pair
 
 EXIT_USAGE = 2
@@ -32,12 +32,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return _stop(str(reason), EXIT_UNAVAILABLE)
     except UnknownProbeError as error:
         return _stop(str(error), EXIT_USAGE)
+    how = RunOptions(options.repeats, options.profile, options.arrays)
     with Path(options.out).open("a", encoding="utf-8") if options.out else sys.stdout as out:
         if options.pairs:
             _time_pairs(machine, options.names, out)
         else:
             for family, variant in chosen:
-                record = run_variant(machine, family, variant, repeats=options.repeats, profile=options.profile)
+                record = run_variant(machine, family, variant, how)
                 _write(out, record.as_dict())
     return 0
 
@@ -66,6 +67,7 @@ def _options() -> argparse.ArgumentParser:
     parser.add_argument("--repeats", type=int, default=None)
     parser.add_argument("--profile", action="store_true", help="bracket each variant for nsys")
     parser.add_argument("--pairs", action="store_true", help="time bad against fixed, interleaved, instead")
+    parser.add_argument("--arrays", type=Path, help="keep the results that are compared with a reference here")
     parser.add_argument("--out", help="append JSON lines to this file")
     return parser
 

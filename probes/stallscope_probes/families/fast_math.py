@@ -8,6 +8,7 @@ from stallscope_probes.contract import Family, Params, Variant, Workload
 from stallscope_probes.device.machine import Machine
 from stallscope_probes.load import THREADS
 
+BLOCKS = 16
 TEXT = """
 extern "C" __global__ void softplus_chain(const float* x, float* y) {
   long long i = blockIdx.x * (long long)blockDim.x + threadIdx.x;
@@ -20,12 +21,12 @@ extern "C" __global__ void softplus_chain(const float* x, float* y) {
 def _build(machine: Machine, params: Params) -> Workload:
     import torch
 
-    source = machine.random(machine.processors * THREADS)
+    source = machine.random(BLOCKS * THREADS)
     out = torch.zeros_like(source)
     if machine.kind == "cpu":
         return Workload(lambda _: out.copy_(_exact(source)), lambda: out, lambda: _exact(source.double()))
     module = machine.module(machine.compile(TEXT, fast_math=bool(params["fast"])))
-    launch = module.function("softplus_chain").bind(machine.processors, THREADS, (source, out))
+    launch = module.function("softplus_chain").bind(BLOCKS, THREADS, (source, out))
     return Workload(lambda _: launch(), lambda: out, lambda: _exact(source.double().cpu()))
 
 

@@ -44,6 +44,12 @@ def _build(machine: Machine, params: Params) -> Workload:
             fetch(layer + 1, side)
             compute(layer)
 
+    def resident(_: int) -> None:
+        for _ in range(params["layers"]):
+            load.launch()
+
+    if not params["fetched"]:
+        return Workload(resident, lambda: load.data)
     if params["ahead"]:
         fetch(0, side)
     return Workload(ahead if params["ahead"] else serial, lambda: load.data)
@@ -58,7 +64,7 @@ FAMILY = Family(
             "serial",
             "bad",
             _build,
-            {"layers": 8, "mib": 16, "load_us": 450, "ahead": 0},
+            {"layers": 8, "mib": 16, "load_us": 450, "ahead": 0, "fetched": 1},
             ("offload.exposed",),
             MUST_NOT,
             ("copy.exposed",),
@@ -69,7 +75,7 @@ FAMILY = Family(
             "ahead",
             "fixed",
             _build,
-            {"layers": 8, "mib": 16, "load_us": 450, "ahead": 1},
+            {"layers": 8, "mib": 16, "load_us": 450, "ahead": 1, "fetched": 1},
             (),
             ("offload.exposed", "copy.exposed", *MUST_NOT),
             bytes=256 << 20,
@@ -78,10 +84,19 @@ FAMILY = Family(
             "saturated",
             "decoy",
             _build,
-            {"layers": 8, "mib": 16, "load_us": 100, "ahead": 1},
+            {"layers": 8, "mib": 16, "load_us": 100, "ahead": 1, "fetched": 1},
             (),
             MUST_NOT,
             ("offload.exposed", "copy.exposed", "ok.copy_bound"),
+            bytes=256 << 20,
+        ),
+        Variant(
+            "resident",
+            "decoy",
+            _build,
+            {"layers": 8, "mib": 16, "load_us": 450, "ahead": 0, "fetched": 0},
+            (),
+            ("offload.exposed", "copy.exposed", *MUST_NOT),
             bytes=256 << 20,
         ),
     ),

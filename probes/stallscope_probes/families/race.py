@@ -7,7 +7,7 @@ from stallscope_probes.device.machine import Machine
 from stallscope_probes.load import Load
 
 STEPS = 32
-WIDTH = 1024
+WIDTH = 256
 
 
 def _build(machine: Machine, params: Params) -> Workload:

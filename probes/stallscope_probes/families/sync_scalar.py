@@ -8,7 +8,7 @@ from typing import Any
 from stallscope_probes.contract import Family, Params, Variant, Workload
 from stallscope_probes.device.machine import Machine
 
-MUST_NOT = ("launch.gap", "alloc.sync", "input.wait", "copy.pageable", "sync.device")
+MUST_NOT = ("alloc.sync", "input.wait", "copy.pageable", "sync.device")
 LAG_STEPS = 3
 
 
@@ -70,7 +70,14 @@ FAMILY = Family(
     topic=4,
     variants=(
         Variant(
-            "item", "bad", _every_step, {"side": 4096}, ("sync.scalar",), MUST_NOT, fix="on_device", bytes=256 << 20
+            "item",
+            "bad",
+            _every_step,
+            {"side": 4096},
+            ("sync.scalar",),
+            ("launch.gap", *MUST_NOT),
+            fix="on_device",
+            bytes=256 << 20,
         ),
         Variant(
             "item_small",
@@ -82,8 +89,24 @@ FAMILY = Family(
             ("launch.gap",),
             "on_device_small",
         ),
-        Variant("on_device", "fixed", _on_device, {"side": 4096}, (), ("sync.scalar", *MUST_NOT), bytes=256 << 20),
+        Variant(
+            "on_device",
+            "fixed",
+            _on_device,
+            {"side": 4096},
+            (),
+            ("sync.scalar", "launch.gap", *MUST_NOT),
+            bytes=256 << 20,
+        ),
         Variant("on_device_small", "fixed", _on_device, {"side": 2048}, (), ("sync.scalar",), ("launch.gap",)),
-        Variant("late", "decoy", _late, {"side": 4096}, (), ("sync.scalar", "sync.event", *MUST_NOT), bytes=256 << 20),
+        Variant(
+            "late",
+            "decoy",
+            _late,
+            {"side": 4096},
+            (),
+            ("sync.scalar", "sync.event", "launch.gap", *MUST_NOT),
+            bytes=256 << 20,
+        ),
     ),
 )
