@@ -15,6 +15,9 @@ from stallscope.ingest.nsys_source import constant, integers
 _THREAD_BITS = (1 << 24) - 1
 _GIL_DOMAIN = re.compile(r"(python )?gil( trace)?", re.IGNORECASE)
 _WAITING = re.compile(r"wait", re.IGNORECASE)
+_CALL_NUMBERS = r"(, (seq|op_id) = \d+)+"
+"""PyTorch numbers every call (`aten::mul, seq = 45, op_id = 99`): without the numbers equal operators share a name."""
+
 _NCCL_CALL = r"^nccl[A-Z]"
 
 Frame = pl.DataFrame
@@ -32,12 +35,11 @@ class NvtxTables:
 def nvtx(registry: Registry, table: str, last_ns: int) -> NvtxTables:
     """All ranges of the table; those that were never closed end at `last_ns`, the end of the trace."""
     rows = _named(registry, table)
-    domains = _domains(registry, rows)
     ranges = rows.filter(pl.col("kind").is_in([schema.PUSH_POP, schema.START_END]))
     last_ns = max(last_ns, latest(ranges.get_column("start")), latest(ranges.get_column("end")))
     ranges = host_spans(registry, table, ranges.with_columns(pl.col("end").fill_null(last_ns)))
-    ranges = ranges.join(domains, on=["owner", "domainId"], how="left", maintain_order="left")
-    return _split(registry, ranges)
+    domains = _domains(registry, ranges, rows.filter(pl.col("kind") == schema.DOMAIN))
+    return _split(registry, ranges.join(domains, on=["owner", "domainId"], how="left", maintain_order="left"))
 
 
 def _named(registry: Registry, table: str) -> Frame:
@@ -47,36 +49,38 @@ def _named(registry: Registry, table: str) -> Frame:
     kind = registry.enum(schema.NVTX_EVENT, rows.get_column("eventType"), 0).alias("kind")
     if "eventType" not in registry.source.tables[table]:
         kind = constant("kind", schema.PUSH_POP, pl.Int8(), rows.height)
-    inline = registry.names.of_texts(rows.get_column("text")).alias("inline")
+    inline = registry.names.of_texts(rows.get_column("text"), without=_CALL_NUMBERS).alias("inline")
     registered = registry.names.of_ids(rows.get_column("textId")).alias("registered")
+    thread = pl.col("globalTid").fill_null(0)
     return (
         rows.drop("text")
         .with_columns(kind, inline, registered)
         .with_columns(
             pl.when(pl.col("inline") == 0).then("registered").otherwise("inline").alias("name"),
-            (pl.col("globalTid").fill_null(0) - (pl.col("globalTid").fill_null(0) & _THREAD_BITS)).alias("owner"),
+            (thread - (thread & _THREAD_BITS)).alias("owner"),
             pl.col("domainId").fill_null(0),
         )
     )
 
 
-def _domains(registry: Registry, rows: Frame) -> Frame:
-    """Name id of every (process, domain); a domain whose creation lies outside the capture is called by its number."""
-    created = rows.filter(pl.col("kind") == schema.DOMAIN).select("owner", "domainId", "name")
-    created = created.unique(["owner", "domainId"], keep="last")
-    nccl = pl.Series("name", list(registry.names.names())).str.contains(_NCCL_CALL)
-    used = rows.filter(pl.col("kind") != schema.DOMAIN).with_columns(
-        pl.Series("nccl", nccl.gather(rows.filter(pl.col("kind") != schema.DOMAIN).get_column("name")))
-    )
+def _domains(registry: Registry, ranges: Frame, created: Frame) -> Frame:
+    """Name id of every (process, domain) in use.
+
+    A domain that was created outside the capture has no name: it is NCCL's when it holds NCCL's calls alone, else it
+    goes by its number.
+    """
+    names = created.select("owner", "domainId", "name").unique(["owner", "domainId"], keep="last")
+    nccl = pl.Series("nccl", list(registry.names.names())).str.contains(_NCCL_CALL)
+    used = ranges.select("owner", "domainId", nccl.gather(ranges.get_column("name")))
     used = used.group_by("owner", "domainId").agg(pl.col("nccl").all()).sort("owner", "domainId")
-    known = used.join(created, on=["owner", "domainId"], how="left", maintain_order="left")
-    names = [
-        registry.names.intern("" if number == 0 else "NCCL" if all_nccl else f"domain {number}")
+    known = used.join(names, on=["owner", "domainId"], how="left", maintain_order="left")
+    domains = [
+        registry.names.intern("" if number == 0 else "NCCL" if is_nccl else f"domain {number}")
         if name is None
         else name
-        for number, all_nccl, name in known.select("domainId", "nccl", "name").iter_rows()
+        for number, is_nccl, name in known.select("domainId", "nccl", "name").iter_rows()
     ]
-    return known.select("owner", "domainId", pl.Series("domain", names, dtype=pl.Int32))
+    return known.select("owner", "domainId", pl.Series("domain", domains, dtype=pl.Int32))
 
 
 def _split(registry: Registry, ranges: Frame) -> NvtxTables:
@@ -93,5 +97,5 @@ def _split(registry: Registry, ranges: Frame) -> NvtxTables:
     return NvtxTables(
         ranges=user.filter(~crosses).select(*span, "name", "domain"),
         cross_thread=crossing.with_columns(end_thread).select(*span, "end_thread", "name"),
-        gil=gil if gil_domains and gil.height else None,
+        gil=gil if gil.height else None,
     )

@@ -78,10 +78,11 @@ class NameBook:
         """Id of a text that was met, else None."""
         return self._known.get(text)
 
-    def of_texts(self, texts: pl.Series) -> pl.Series:
-        """Name ids of a text column; null becomes the empty name."""
+    def of_texts(self, texts: pl.Series, without: str | None = None) -> pl.Series:
+        """Name ids of a text column, the parts that match `without` cut out; null becomes the empty name."""
         distinct = texts.drop_nulls().unique(maintain_order=True)
-        dense = [self.intern(text) for text in distinct]
+        kept = distinct if without is None else distinct.str.replace_all(without, "")
+        dense = [self.intern(text) for text in kept]
         return mapped(texts, distinct, dense, 0)
 
     def of_ids(self, ids: pl.Series, *, api: bool = False) -> pl.Series:

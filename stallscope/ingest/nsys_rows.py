@@ -13,6 +13,8 @@ NO_TIME, BACKWARDS, NO_DEVICE, NO_THREAD = (
     "no thread",
 )
 
+_MOST_DEVICES = 1 << 16
+
 
 def device_spans(registry: Registry, table: str, rows: pl.DataFrame) -> pl.DataFrame:
     """Rows of a device activity with usable times and a device, plus `process` and `device`, sorted by start."""
@@ -33,8 +35,9 @@ def spans(registry: Registry, table: str, rows: pl.DataFrame) -> pl.DataFrame:
 
 
 def with_device(registry: Registry, table: str, rows: pl.DataFrame) -> pl.DataFrame:
-    """Rows that name a device, with `process` and `device`."""
-    rows = _without(registry, table, rows, NO_DEVICE, pl.col("deviceId").is_null())
+    """Rows that name a device, with `process` and `device`; CUPTI writes 2^31 - 1 for "on the host"."""
+    nowhere = pl.col("deviceId").is_null() | ~pl.col("deviceId").is_between(0, _MOST_DEVICES)
+    rows = _without(registry, table, rows, NO_DEVICE, nowhere)
     process = registry.process(rows.get_column("globalPid")).alias("process")
     device = registry.device(process, rows.get_column("deviceId")).alias("device")
     return rows.with_columns(process, device)

@@ -25,8 +25,9 @@ class SqliteExport:
     def __init__(self, path: Path, name: str | None = None) -> None:
         """Open `path`; `name` is the file that messages name, where the export is a copy made for it."""
         self._file = name or path.name
-        _refuse_unfinished(path)
-        uri = path.resolve().as_uri() + "?mode=ro&immutable=1"
+        path = path.resolve()
+        _refuse_unfinished(path, self._file)
+        uri = path.as_uri() + "?mode=ro&immutable=1"
         self._connection = self._guarded(lambda: _connect(uri))
         self._arrow = ArrowQuery(uri)
         self.tables: Mapping[str, frozenset[str]] = self._guarded(self._inspect)
@@ -139,13 +140,13 @@ def _typed(column: pl.Series, kind: Kind) -> pl.Series:
     return decoded(column) if kind == "text" else column.cast(DTYPES[kind])
 
 
-def _refuse_unfinished(path: Path) -> None:
+def _refuse_unfinished(path: Path, name: str) -> None:
     for suffix in ("-wal", "-journal"):
         beside = path.with_name(path.name + suffix)
         if beside.is_file() and beside.stat().st_size:
             raise InputError(
                 f"{beside.name} lies beside it: another program still writes to this database or was interrupted",
-                file=path.name,
+                file=name,
                 next_step="close the program that has it open, or " + _EXPORT_AGAIN,
             )
     with path.open("rb") as file:
@@ -154,4 +155,4 @@ def _refuse_unfinished(path: Path) -> None:
     pages = int.from_bytes(header[28:32], "big") if header[24:28] == header[92:96] else 0
     page_bytes = 65536 if page_bytes == 1 else page_bytes
     if len(header) < 100 or path.stat().st_size < page_bytes * pages:
-        raise InputError("truncated SQLite file", file=path.name, next_step=_EXPORT_AGAIN)
+        raise InputError("truncated SQLite file", file=name, next_step=_EXPORT_AGAIN)

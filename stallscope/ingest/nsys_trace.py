@@ -18,7 +18,7 @@ from stallscope.ingest import nsys_schema as schema
 from stallscope.ingest.nsys_collected import Evidence, Frames
 from stallscope.ingest.nsys_devices import Placement, place
 from stallscope.ingest.nsys_nvtx import nvtx
-from stallscope.ingest.nsys_registry import FOREIGN_PROCESS, UNKNOWN_PROCESS, Registry, pid_of, tid_of
+from stallscope.ingest.nsys_registry import UNKNOWN_PROCESS, Registry, pid_of, tid_of
 from stallscope.ingest.nsys_rows import latest
 from stallscope.ingest.nsys_source import ExportSource
 from stallscope.ingest.progress import Progress, silent
@@ -44,7 +44,8 @@ _ONE_TABLE: tuple[tuple[type[Table], tuple[str, ...], Reader], ...] = (
 )
 
 _DEVICE_WORK = (events.Kernels, events.Copies, events.Memsets, events.GraphRuns)
-_FLAT = -(1 << 24)
+_PLACED = (events.GpuMetrics, events.ContextSwitches)
+_PROCESS_BITS = -1 << 24
 
 
 def read_trace(source: ExportSource, origin: Source, progress: Progress = silent) -> Trace:
@@ -52,10 +53,10 @@ def read_trace(source: ExportSource, origin: Source, progress: Progress = silent
     info = nsys_capture.export_info(source)
     registry = Registry(source, clock_shifted=info.clock_shifted, progress=progress)
     frames = _frames(registry)
-    processes = _Processes.of(registry)
-    placement = place(registry, processes.device_pairs(registry))
+    traced = len(registry.processes.known)
+    placement = place(registry, _Processes.of(registry, traced).device_pairs(registry))
     _add_gpu_tables(registry, frames, placement)
-    processes = _Processes.of(registry)
+    processes = _Processes.of(registry, traced)
     evidence = Evidence(frames, registry, info, nsys_capture.requested(source))
     capture = _capture(evidence, placement)
     return Trace(
@@ -170,7 +171,8 @@ def _tables(evidence: Evidence, processes: _Processes, placement: Placement) -> 
     for kind, answer in nsys_collected.answers(evidence).items():
         frame = evidence.frames.get(kind)
         if answer == "yes" and frame is not None:
-            tables[kind] = kind(processes.applied(frame, placement.index))
+            devices = None if kind in _PLACED else placement.index
+            tables[kind] = kind(processes.applied(frame, devices))
         elif answer == "yes":
             tables[kind] = kind.empty()
     return tables
@@ -184,28 +186,28 @@ class _Processes:
     final: npt.NDArray[np.int32]
 
     @classmethod
-    def of(cls, registry: Registry) -> _Processes:
-        """Rows without a process belong to the only traced process there is, else to one with pid 0."""
+    def of(cls, registry: Registry, traced: int) -> _Processes:
+        """Rows without a process belong to the only one of the `traced` processes there is, else to one with pid 0."""
         known = list(registry.processes.known)
-        named = [key for key in known if key not in {UNKNOWN_PROCESS, FOREIGN_PROCESS}]
+        named = [key for key in known[:traced] if key != UNKNOWN_PROCESS]
         merged = {UNKNOWN_PROCESS: named[0]} if len(named) == 1 else {}
         keys = tuple(key for key in known if key not in merged)
         return cls(keys, np.array([keys.index(merged.get(key, key)) for key in known], np.int32))
 
     def index_of(self, registry: Registry, global_tid: int) -> int:
         """Process of a thread."""
-        return int(self.final[registry.processes.known[global_tid & _FLAT]])
+        return int(self.final[registry.processes.known[global_tid & _PROCESS_BITS]])
 
     def device_pairs(self, registry: Registry) -> list[tuple[int, int]]:
         """Process key and device id of every provisional device."""
         return [(self.keys[self.final[pair >> 32]], pair & 0xFFFFFFFF) for pair in registry.devices.known]
 
-    def applied(self, frame: pl.DataFrame, devices: tuple[int, ...]) -> pl.DataFrame:
-        """The frame with final process and device indices."""
+    def applied(self, frame: pl.DataFrame, devices: tuple[int, ...] | None) -> pl.DataFrame:
+        """The frame with final process indices, and device indices unless they are final already (None)."""
         changed = []
         if "process" in frame.columns:
             changed.append(pl.Series("process", self.final[frame.get_column("process").to_numpy()]))
-        if "device" in frame.columns and "gained" not in frame.columns and "metric" not in frame.columns:
+        if "device" in frame.columns and devices is not None:
             lookup = np.asarray(devices or (0,), np.int32)
             changed.append(pl.Series("device", lookup[frame.get_column("device").to_numpy()]))
         return frame.with_columns(changed)
