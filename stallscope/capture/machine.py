@@ -45,7 +45,7 @@ def conditions(nsys: str | None, ncu: str | None, folder: Path) -> Iterator[Cond
 
 def _program(name: str, found: Program | None) -> Condition:
     if found is None:
-        return Condition(name, "missing", "not on PATH", _INSTALL[name])
+        return Condition(name, "missing", "not found", _INSTALL[name])
     if found.fault:
         return Condition(name, "missing", f"{_shown(found.path)}: {found.fault}", _INSTALL[name])
     return Condition(name, "ok", f"{found.version or 'version unknown'} ({_shown(found.path)})")

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from stallscope import settings
 from stallscope.cli._progress import StageProgress
-from stallscope.errors import UsageError
 
 if TYPE_CHECKING:
+    from stallscope.api import Examination
+    from stallscope.ingest.open import OpenOptions
     from stallscope.model.analysis import Analysis
     from stallscope.settings import Settings
+    from stallscope.timeline.timeline import Scope
 
 
 def load_settings(flags: Mapping[str, Any]) -> Settings:
@@ -27,19 +29,34 @@ def analyze_whole(path: str) -> Analysis:
     return analyze((path,), load_settings({"all": True}))
 
 
-def analyze(
-    paths: tuple[str, ...], chosen: Settings, range_ns: tuple[int, int] | None = None, device: int | None = None
-) -> Analysis:
-    """Analyze the paths together. Raises what `stallscope.api` raises."""
-    from stallscope.api import analyze_trace
-    from stallscope.ingest.open import OpenOptions, open_trace
-    from stallscope.timeline.timeline import Scope
+def analyze(paths: Sequence[str], chosen: Settings, scope: Scope | None = None) -> Analysis:
+    """Analyze the paths together. Raises what `stallscope.api.analyze` raises."""
+    from stallscope import api
+    from stallscope.timeline.timeline import WHOLE
 
-    if len(paths) != 1:
-        raise UsageError("several traces at once are not supported yet", next_step="analyze them one by one")
     with StageProgress() as progress:
-        options = OpenOptions(nsys=chosen.nsys, use_cache=chosen.cache, progress=progress)
-        trace = open_trace(Path(paths[0]), options)
-        progress("diagnose", None)
-        scope = Scope(nvtx=chosen.nvtx, range_ns=range_ns, device=device)
-        return analyze_trace(trace, scope, everything=chosen.all)
+        options = api.Options(scope or WHOLE, _opening(chosen, progress), chosen.all, chosen.scheduler)
+        return api.analyze([_named(path) for path in paths], options)
+
+
+def examine(path: str, chosen: Settings, scope: Scope | None = None) -> Examination:
+    """Analyze one trace and keep its timeline, for reports that draw it."""
+    from stallscope.api import examine_trace
+    from stallscope.ingest.open import open_trace
+    from stallscope.timeline.timeline import WHOLE
+
+    with StageProgress() as progress:
+        trace = open_trace(_named(path), _opening(chosen, progress))
+        return examine_trace(trace, scope or WHOLE, everything=chosen.all)
+
+
+def _opening(chosen: Settings, progress: StageProgress) -> OpenOptions:
+    from stallscope.ingest.open import OpenOptions
+
+    return OpenOptions(chosen.nsys, chosen.cache, chosen.cache_dir, progress)
+
+
+def _named(path: str) -> Path:
+    """The path; `.` and `..` get the name that messages need."""
+    given = Path(path)
+    return given if given.name not in ("", "..") else given.resolve()

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from stallscope.gates import GateResult
     from stallscope.model.analysis import Analysis
     from stallscope.reporters.base import Reporter
+    from stallscope.views.timeline_tiles import Tiles
 
 STDOUT = "-"
 PIPED_WIDTH = 80
@@ -36,10 +37,11 @@ class Rendering:
 
 @dataclass(frozen=True, slots=True)
 class TextOptions:
-    """What only the terminal report knows."""
+    """What only the terminal report knows; `paths` are the inputs as they were given."""
 
     everything: bool = False
     plan: int = 0
+    paths: tuple[str, ...] = ()
 
 
 class RenderingCommand(click.Command):
@@ -86,16 +88,26 @@ def renderings(formats: Sequence[str], outputs: Sequence[str]) -> tuple[Renderin
     return tuple(found) or (Rendering("text"),)
 
 
+def is_drawn(rendering: Rendering) -> bool:
+    """Whether the report can draw the timeline, which costs keeping it."""
+    return _format(rendering) == "html"
+
+
 def write_reports(
-    analysis: Analysis, wanted: Sequence[Rendering], text: TextOptions, gates: Sequence[GateResult] = ()
+    analysis: Analysis,
+    wanted: Sequence[Rendering],
+    text: TextOptions,
+    gates: Sequence[GateResult] = (),
+    tiles: Tiles | None = None,
 ) -> None:
-    """Write every report; files appear complete or not at all."""
+    """Write every report; files appear complete or not at all. `tiles` is the timeline for reports that draw it."""
     for rendering in wanted:
+        reporter = _drawing_reporter(gates, tiles) if is_drawn(rendering) else _reporter(rendering, text, gates)
         if rendering.file == STDOUT:
-            _reporter(rendering, text, gates, terminal=True).render(analysis, sys.stdout)
+            reporter.render(analysis, sys.stdout)
         else:
             out = io.StringIO()
-            _reporter(rendering, text, gates, terminal=False).render(analysis, out)
+            reporter.render(analysis, out)
             write_file(Path(rendering.file), out.getvalue())
             click.echo(f"wrote {rendering.file}", err=True)
 
@@ -133,20 +145,32 @@ def _check(found: Sequence[Rendering]) -> None:
         raise UsageError(f"two reports would go to {place}", next_step="give each --format its own -o FILE")
 
 
-def _reporter(rendering: Rendering, text: TextOptions, gates: Sequence[GateResult], *, terminal: bool) -> Reporter:
-    from stallscope.reporters.base import reporter
+def _format(rendering: Rendering) -> str:
     from stallscope.reporters.formats import format_of_file
 
-    name = rendering.format or format_of_file(rendering.file)
-    if name != "text":
-        return reporter(name, gates)
+    return rendering.format or format_of_file(rendering.file)
+
+
+def _drawing_reporter(gates: Sequence[GateResult], tiles: Tiles | None) -> Reporter:
+    from stallscope.reporters.html import HtmlReporter
+
+    return HtmlReporter(gates, tiles=tiles)
+
+
+def _reporter(rendering: Rendering, text: TextOptions, gates: Sequence[GateResult]) -> Reporter:
+    from stallscope.reporters.base import reporter
     from stallscope.reporters.text import TextReporter
 
+    name = _format(rendering)
+    if name != "text":
+        return reporter(name, gates)
+    terminal = rendering.file == STDOUT
     return TextReporter(
         width=terminal_width() if terminal else PIPED_WIDTH,
         colour=terminal and takes_colour(),
         everything=text.everything,
         plan=text.plan,
+        paths=text.paths,
         gates=tuple(gates),
     )
 

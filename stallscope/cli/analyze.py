@@ -12,6 +12,7 @@ from stallscope.cli._rendering import (
     Rendering,
     RenderingCommand,
     TextOptions,
+    is_drawn,
     rendering_options,
     renderings,
     write_reports,
@@ -20,9 +21,11 @@ from stallscope.cli._scope import time_range
 from stallscope.errors import UsageError
 
 if TYPE_CHECKING:
-    from stallscope.gates import Budget
+    from stallscope.gates import Budget, GateResult
     from stallscope.model.analysis import Analysis
     from stallscope.settings import Settings
+    from stallscope.timeline.timeline import Scope
+    from stallscope.views.timeline_tiles import Tiles
 
 INCONCLUSIVE = 5
 
@@ -47,26 +50,38 @@ def command(*, paths: tuple[str, ...], formats: tuple[str, ...], outputs: tuple[
     PATH is an Nsight Systems report (.nsys-rep, .sqlite, or a Parquet or Arrow export folder), an Nsight Compute report
     or CSV, or a PyTorch profiler trace. Several paths are the ranks of one run, or both tools' view of one program.
     """
-    from stallscope.cli._analysis import analyze, load_settings
+    from stallscope.cli._analysis import load_settings
+    from stallscope.gates import evaluate, exit_code
+    from stallscope.timeline.timeline import Scope
 
     wanted = renderings(formats, outputs)
     _keep_inputs(paths, wanted)
     chosen = load_settings(flags)
     budgets = _budgets(chosen, flags["budgets_file"])
-    analysis = analyze(paths, chosen, flags["range_ns"], flags["device"])
-    return _conclude(analysis, wanted, chosen, budgets)
-
-
-def _conclude(analysis: Analysis, wanted: Sequence[Rendering], chosen: Settings, budgets: Sequence[Budget]) -> int:
-    from stallscope.gates import evaluate, exit_code
-
+    scope = Scope(nvtx=chosen.nvtx, range_ns=flags["range_ns"], device=flags["device"])
+    analysis, tiles = _analyze(paths, chosen, scope, drawn=any(map(is_drawn, wanted)))
     gates = evaluate(analysis, budgets)
-    write_reports(analysis, wanted, TextOptions(everything=chosen.all, plan=chosen.plan or 0), gates)
+    write_reports(analysis, wanted, TextOptions(chosen.all, chosen.plan or 0, paths), gates, tiles)
     if all(rendering.format not in (None, "text") for rendering in wanted):
-        for gate in gates:
-            if gate.state != "pass":
-                click.echo(f"budget {gate.state}: {gate.budget.name}: {gate.reason}", err=True)
+        _warn(gates)
     return exit_code(gates, strict=chosen.strict) or (INCONCLUSIVE if chosen.strict and _undecided(analysis) else 0)
+
+
+def _analyze(paths: Sequence[str], chosen: Settings, scope: Scope, *, drawn: bool) -> tuple[Analysis, Tiles | None]:
+    from stallscope.cli._analysis import analyze, examine
+
+    if not drawn or len(paths) != 1:
+        return analyze(paths, chosen, scope), None
+    from stallscope.views.report_timeline import tiles_of
+
+    examination = examine(paths[0], chosen, scope)
+    return examination.analysis, tiles_of(examination.timeline, examination.charges, examination.analysis)
+
+
+def _warn(gates: Sequence[GateResult]) -> None:
+    for gate in gates:
+        if gate.state != "pass":
+            click.echo(f"budget {gate.state}: {gate.budget.name}: {gate.reason}", err=True)
 
 
 def _budgets(chosen: Settings, file: str | None) -> tuple[Budget, ...]:

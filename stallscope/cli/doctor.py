@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -15,6 +14,7 @@ from stallscope.reporters.terminal import Paper
 if TYPE_CHECKING:
     from stallscope.capture.machine import Condition
     from stallscope.model.analysis import Analysis
+    from stallscope.settings import Settings
     from stallscope.views.health import HealthRow
 
 STYLES = {"ok": "green", "recorded": "green", "limited": "yellow", "unknown": "yellow", "missing": "red"}
@@ -38,10 +38,11 @@ def command(trace: str | None, **flags: Any) -> None:
     click.echo(paper.text(), nl=False, color=paper.colour)
 
 
-def _examine_machine(paper: Paper, chosen: Any) -> None:
+def _examine_machine(paper: Paper, chosen: Settings) -> None:
     from stallscope.capture.machine import conditions
+    from stallscope.ingest.cache import cache_folder
 
-    found = list(conditions(chosen.nsys, chosen.ncu, _export_folder(chosen.cache_dir)))
+    found = list(conditions(_nsys(chosen.nsys), chosen.ncu, cache_folder(chosen.cache_dir)))
     width = max(len(condition.subject) for condition in found)
     for condition in found:
         _write_condition(paper, condition, width)
@@ -53,10 +54,15 @@ def _write_condition(paper: Paper, condition: Condition, width: int) -> None:
     _write_state(paper, condition.state, f"{condition.subject:<{width}}  {condition.detail}", condition.remedy)
 
 
-def _export_folder(configured: str | None) -> Path:
-    import platformdirs
+def _nsys(configured: str | None) -> str | None:
+    """The program that would export a report now: nsys is often installed and not on PATH."""
+    from stallscope.errors import ToolMissingError
+    from stallscope.ingest.nsys_export import find_nsys
 
-    return Path(configured) if configured else platformdirs.user_cache_path("stallscope")
+    try:
+        return find_nsys(configured).program
+    except ToolMissingError:
+        return configured
 
 
 def _examine_trace(paper: Paper, analysis: Analysis) -> None:

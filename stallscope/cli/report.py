@@ -16,4 +16,4 @@ from stallscope.cli._rendering import RenderingCommand, TextOptions, rendering_o
 def command(*, report: str, formats: tuple[str, ...], outputs: tuple[str, ...], everything: bool, plan: int) -> None:
     """Render a saved REPORT.json ('-' is stdin) in another format."""
     wanted = renderings(formats, outputs)
-    write_reports(read_document(report), wanted, TextOptions(everything=everything, plan=plan))
+    write_reports(read_document(report), wanted, TextOptions(everything, plan, (report,)))

@@ -20,7 +20,7 @@ FORMATS = (
     Format("text", "text", ".txt"),
     Format("json", "json", ".json"),
     Format("md", "markdown", ".md", gated=True),
-    Format("html", "html", ".html"),
+    Format("html", "html", ".html", gated=True),
     Format("sarif", "sarif", ".sarif"),
     Format("junit", "junit", ".xml", gated=True),
     Format("csv", "csv", ".csv"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from dataclasses import dataclass
 from statistics import median
 from typing import TextIO
@@ -32,13 +33,17 @@ MAX_LEDGER_ROWS = 8
 
 @dataclass(frozen=True, slots=True)
 class TextReporter:
-    """The report as lines of at most `width` cells; `plan` is how many experiments to spell out at the end."""
+    """The report as lines of at most `width` cells.
+
+    `plan` is how many experiments to spell out, `paths` the inputs as the user wrote them, for commands to type next.
+    """
 
     width: int = 80
     colour: bool = False
     everything: bool = False
     plan: int = 0
     gates: tuple[GateResult, ...] = ()
+    paths: tuple[str, ...] = ()
     name: str = "text"
     suffix: str = ".txt"
 
@@ -57,7 +62,7 @@ class TextReporter:
         write_health(paper, analysis, everything=self.everything)
         write_plan(paper, analysis, self.plan)
         _write_gates(paper, self.gates)
-        _write_next(paper, analysis, told)
+        _write_next(paper, analysis, told, self.paths)
         out.write(paper.text())
 
 
@@ -146,15 +151,18 @@ def _write_gates(paper: Paper, gates: tuple[GateResult, ...]) -> None:
         )
 
 
-def _write_next(paper: Paper, analysis: Analysis, told: Headline) -> None:
+def _write_next(paper: Paper, analysis: Analysis, told: Headline, paths: tuple[str, ...]) -> None:
+    """Commands to type; `paths` are the inputs as the user wrote them."""
     found = problems(analysis)
+    given = " ".join(shlex.quote(path) for path in paths or [source.name for source in analysis.sources])
     paper.heading("Next")
     if found:
-        paper.line(f"  stallscope explain {found[0].wait}")
-    elif told.verdict in (Verdict.REFUSED, Verdict.NO_ACTIVITY, Verdict.INCOMPLETE) and analysis.sources:
-        paper.line(f"  stallscope doctor {analysis.sources[0].name}")
+        paper.command(f"stallscope explain {found[0].wait}", indent="  ")
+        paper.command(f"stallscope explain {found[0].id} {given}", indent="  ")
+    elif told.verdict in (Verdict.REFUSED, Verdict.NO_ACTIVITY, Verdict.INCOMPLETE):
+        paper.command(f"stallscope doctor {given}", indent="  ")
     elif told.verdict is Verdict.KERNELS_ONLY and analysis.kernels:
-        paper.line(f"  stallscope explain {analysis.kernels[0].cause}")
+        paper.command(f"stallscope explain {analysis.kernels[0].cause}", indent="  ")
     else:
         paper.line("  nothing to do here; compare runs with: stallscope diff BASE --to HEAD")
 

@@ -45,7 +45,11 @@ def test_first_finding_shows_worth_evidence_place_and_experiment() -> None:
 def test_headline_and_next_command() -> None:
     text = rendered(alloc())
     assert "\nGPU 0 waits 16.0 % of 100 ms\n" in text
-    assert text.endswith("Next\n  stallscope explain alloc.sync\n")
+    assert text.endswith("Next\n  stallscope explain alloc.sync\n  stallscope explain F-3f2a91 alloc.sqlite\n")
+
+
+def test_next_command_takes_the_paths_the_user_gave() -> None:
+    assert rendered(alloc(), paths=("my traces/a.sqlite",)).endswith(" F-3f2a91 'my traces/a.sqlite'\n")
 
 
 def test_healthy_trace_says_so_and_names_what_was_not_checked() -> None:
@@ -130,7 +134,9 @@ def test_counters_without_timeline_show_causes_inside_kernels() -> None:
 @pytest.mark.parametrize("width", [60, 80, 132])
 def test_every_line_fits(name: str, width: int) -> None:
     for line in rendered(samples()[name], width=width, plan=2, everything=True).splitlines():
-        assert cells(line) <= width or line.startswith("     "), "only commands to copy may be longer"
+        assert cells(line) <= width or line.startswith(("     ", "  stallscope ")), (
+            "only commands to copy may be longer"
+        )
 
 
 @pytest.mark.parametrize("name", samples())
