@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
@@ -11,7 +12,7 @@ from stallscope.model.columns import NO_ROW
 from stallscope.model.events import FRAMEWORK_DOMAINS, NvtxRanges
 from stallscope.model.names import Names
 from stallscope.timeline.calls import ThreadClock
-from stallscope.timeline.intervals import Int64Array, IntervalSet, union
+from stallscope.timeline.intervals import Int64Array, IntervalSet, expand, union
 
 # Domains in which tools and libraries annotate themselves: they are no part of the user's nesting.
 TOOL_DOMAINS = r"(?i)^(nccl|cccl|cub|thrust|gil trace|cublas|cudnn|cusolver|cusparse|tsl|rmm|libcudf|legate|ucx)"
@@ -81,6 +82,27 @@ class RangeTree:
             row = int(self.parent[row])
         return tuple(reversed(names))
 
+    def path_ids(self, rows: Int64Array) -> Int64Array:
+        """A small integer for the path of each row, 0 for NO_ROW; ranges with the same path share it."""
+        return np.where(rows == NO_ROW, 0, self._paths[rows])
+
+    @cached_property
+    def _paths(self) -> Int64Array:
+        """Path id of every range, level by level: the parent's id and the own name make the id."""
+        ids = np.zeros(max(len(self.ranges), 1), np.int64)
+        pending = np.flatnonzero(self.parent == NO_ROW)
+        used = 1
+        children = np.argsort(self.parent, kind="stable")
+        ordered = self.parent[children]
+        while len(pending):
+            above = np.where(self.parent[pending] == NO_ROW, 0, ids[self.parent[pending]])
+            _, own = np.unique(above * (1 << 31) + self.ranges.name[pending], return_inverse=True)
+            ids[pending] = own + used
+            used += int(own.max()) + 1
+            first, after = np.searchsorted(ordered, pending), np.searchsorted(ordered, pending, side="right")
+            pending = children[expand(first, after)[1]]
+        return ids
+
     def named(self, name: str, names: Names) -> IntervalSet:
         """Time covered by the ranges of that text, on any thread."""
         wanted = np.array([text == name for text in names], np.bool_)
@@ -111,7 +133,29 @@ class RangeTree:
 
 
 def _parents(starts: Int64Array, ends: Int64Array) -> Int64Array:
-    """Row of the enclosing range of each row (sorted by start, longest first), or NO_ROW; one stack sweep."""
+    """Row of the enclosing range of each row (sorted by start, longest first), or NO_ROW.
+
+    Properly nested ranges are solved level by level; ranges that cross (start/end ranges may) need the stack sweep.
+    """
+    depth = _depths(starts, ends)
+    parent = np.full(len(starts), NO_ROW, np.int64)
+    above = np.flatnonzero(depth == 0)
+    for level in range(1, int(depth.max(initial=0)) + 1):
+        rows = np.flatnonzero(depth == level)
+        parent[rows] = above[np.searchsorted(above, rows) - 1]
+        above = rows
+    inner = np.flatnonzero(parent != NO_ROW)
+    nested = ends[parent[inner]] >= ends[inner]
+    return parent if nested.all() else _parents_by_stack(starts, ends)
+
+
+def _depths(starts: Int64Array, ends: Int64Array) -> Int64Array:
+    """Number of earlier ranges still open where each begins."""
+    ended = np.searchsorted(np.sort(ends), starts, side="right")
+    return np.arange(len(starts), dtype=np.int64) - ended
+
+
+def _parents_by_stack(starts: Int64Array, ends: Int64Array) -> Int64Array:
     parent = np.full(len(starts), NO_ROW, np.int64)
     stack: list[int] = []
     stops = ends.tolist()

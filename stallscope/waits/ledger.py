@@ -90,9 +90,7 @@ def _sweep(
     window: DeviceWindow, order: list[str], claims: Mapping[str, Claims], owned: dict[str, Int64Array]
 ) -> dict[str, IntervalSet]:
     parts = {wait: _disjoint(claims[wait], window) for wait in order}
-    edges = np.unique(
-        np.concatenate([window.window.starts, window.window.ends, *(edge for p in parts.values() for edge in p[:2])])
-    )
+    edges = _distinct([*window.window, *(edge for part in parts.values() for edge in part[:2])])
     lengths = np.diff(edges)
     free = _inside(edges, window)
     charges: dict[str, IntervalSet] = {}
@@ -110,11 +108,19 @@ def _sweep(
     return charges
 
 
+def _distinct(parts: list[Int64Array]) -> Int64Array:
+    """All distinct times, sorted. Every part is sorted already, which a stable sort makes use of."""
+    times: Int64Array = np.sort(np.concatenate(parts), kind="stable")
+    distinct: Int64Array = times[np.concatenate((np.ones(min(1, len(times)), np.bool_), times[1:] != times[:-1]))]
+    return distinct
+
+
 def _disjoint(claims: Claims, window: DeviceWindow) -> tuple[Int64Array, Int64Array, Int64Array]:
     """Claims on the device cut to the window's extent, made disjoint (the earlier one keeps the overlap)."""
     low, high = int(window.window.starts[0]), int(window.window.ends[-1])
     rows = np.flatnonzero((claims.device == window.device) & (claims.start_ns < high) & (claims.end_ns > low))
-    rows = rows[np.argsort(claims.start_ns[rows], kind="stable")]
+    if np.any(np.diff(claims.start_ns[rows]) < 0):
+        rows = rows[np.argsort(claims.start_ns[rows], kind="stable")]
     starts = np.maximum(claims.start_ns[rows], low)
     ends = np.minimum(claims.end_ns[rows], high)
     if len(rows):

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
+import polars as pl
 
 from stallscope.model.events import Kernels
 from stallscope.timeline.intervals import Int64Array, union
@@ -16,16 +16,16 @@ from stallscope.waits.base import Claims, View, claim_operations
 OVERLAP = 0.5
 """A kernel counts as beside another when at least this part of it overlaps; alone means no overlap at all."""
 
+SIGNATURE = ("full_name", "grid_x", "grid_y", "grid_z", "block_x", "block_y", "block_z")
+
 
 @dataclass(frozen=True, slots=True)
 class Slowdown:
-    """Instances of one kernel signature (name, grid, block) alone and beside neighbours of one kind.
+    """One kernel signature (name, grid, block) alone and beside neighbours of one kind.
 
-    `alone` and `beside` are rows in Operations; the medians are of their durations.
+    `beside` are the rows in Operations of the instances beside a neighbour; the medians are of durations.
     """
 
-    name: int
-    alone: Int64Array
     beside: Int64Array
     alone_ns: float
     beside_ns: float
@@ -41,7 +41,7 @@ class Slowdown:
         return self.beside_ns - self.alone_ns
 
 
-def slowdowns(view: View, neighbour: npt.NDArray[np.bool_], device: int, minimum: int) -> Iterator[Slowdown]:
+def slowdowns(view: View, neighbour: npt.NDArray[np.bool_], device: int, minimum: int) -> list[Slowdown]:
     """Signatures with at least `minimum` instances alone and as many beside a flagged operation, clearly apart.
 
     Clearly: the faster quarter beside the neighbour is slower than the slower quarter alone.
@@ -49,21 +49,35 @@ def slowdowns(view: View, neighbour: npt.NDArray[np.bool_], device: int, minimum
     operations = view.operations
     mine = operations.device == device
     others = np.flatnonzero(mine & neighbour)
-    busy = union(operations.start_ns[others], operations.end_ns[others])
     rows = np.flatnonzero(mine & ~neighbour & (operations.kind == OperationKind.COMPUTE))
     if not len(others) or not len(rows):
-        return
-    length = operations.end_ns[rows] - operations.start_ns[rows]
-    shared = busy.covered(operations.start_ns[rows], operations.end_ns[rows])
-    beside, alone = shared >= OVERLAP * length, shared == 0
-    signature = _signatures(view[Kernels], operations.row[rows])
-    for group in np.unique(signature[beside]):
-        a, b = (signature == group) & alone, (signature == group) & beside
-        if min(a.sum(), b.sum()) < minimum or np.quantile(length[b], 0.25) <= np.quantile(length[a], 0.75):
-            continue
-        yield Slowdown(
-            int(operations.name[rows[b][0]]), rows[a], rows[b], float(np.median(length[a])), float(np.median(length[b]))
+        return []
+    busy = union(operations.start_ns[others], operations.end_ns[others])
+    start, length = operations.start_ns[rows], operations.end_ns[rows] - operations.start_ns[rows]
+    shared = busy.covered(start, start + length)
+    frame = view[Kernels].frame[operations.row[rows]].select(SIGNATURE)
+    columns = {"row": rows, "length": length, "beside": shared >= OVERLAP * length, "alone": shared == 0}
+    grouped = _compared(frame.with_columns(**{name: pl.Series(values) for name, values in columns.items()}), minimum)
+    return [
+        Slowdown(np.array(found["rows"], np.int64), found["alone_ns"], found["beside_ns"])
+        for found in grouped.iter_rows(named=True)
+    ]
+
+
+def _compared(frame: pl.DataFrame, minimum: int) -> pl.DataFrame:
+    alone, beside = pl.col("length").filter("alone"), pl.col("length").filter("beside")
+    return (
+        frame.group_by(SIGNATURE, maintain_order=True)
+        .agg(
+            alone.median().alias("alone_ns"),
+            beside.median().alias("beside_ns"),
+            alone.quantile(0.75).alias("slow_alone_ns"),
+            beside.quantile(0.25).alias("fast_beside_ns"),
+            pl.min_horizontal(alone.len(), beside.len()).alias("fewest"),
+            pl.col("row").filter("beside").alias("rows"),
         )
+        .filter((pl.col("fewest") >= minimum) & (pl.col("fast_beside_ns") > pl.col("slow_alone_ns")))
+    )
 
 
 def claim_excess(view: View, found: list[Slowdown]) -> Claims:
@@ -74,9 +88,3 @@ def claim_excess(view: View, found: list[Slowdown]) -> Claims:
     columns = {name: whole.array(name) for name in Claims.COLUMNS}
     start = np.minimum(whole.start_ns + alone, whole.end_ns)
     return Claims.of(**{**columns, "start_ns": start})
-
-
-def _signatures(kernels: Kernels, rows: Int64Array) -> Int64Array:
-    columns = ("full_name", "grid_x", "grid_y", "grid_z", "block_x", "block_y", "block_z")
-    _, inverse = np.unique(np.stack([kernels.array(c)[rows] for c in columns]), axis=1, return_inverse=True)
-    return inverse.ravel().astype(np.int64)

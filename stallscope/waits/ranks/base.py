@@ -43,7 +43,7 @@ class RankSummary:
 def summarize(
     timeline: Timeline, charges: Charges, rank: int, *, labels: Mapping[str, str], table: str
 ) -> tuple[RankSummary, ...]:
-    """One summary for each device with a window. `labels` names the devices of the report, `table` the kernels' table."""
+    """One summary a device with a window. `labels` renames the devices for the report; `table` holds the kernels."""
     log = collective_log(timeline)
     found = []
     for window in timeline.windows:

@@ -49,8 +49,8 @@ def lateness(duration_ns: Float64Array) -> Lateness:
     """From the time each participant spent in each synchronizing collective (NaN = absent).
 
     All leave together, so whoever spent less arrived later: durations need no common clock. The test statistic of a
-    participant is its mean lateness (winsorized at 5 sigma, sample size corrected for lag-1 autocorrelation) against the
-    noise of one arrival; a consistent shift below one sigma is never called a straggler.
+    participant is its mean lateness (winsorized at 5 sigma, sample size corrected for lag-1 autocorrelation) against
+    the noise of one arrival; a consistent shift below one sigma is never called a straggler.
     """
     late = _against_others(duration_ns)
     typical = np.nanmedian(late, axis=0) if len(late) else np.zeros(late.shape[1])
@@ -114,4 +114,4 @@ def _last(duration_ns: Float64Array) -> BoolArray:
     """Who arrived last: spent the least time."""
     filled = np.where(np.isnan(duration_ns), np.inf, duration_ns)
     least = filled.min(axis=1, keepdims=True, initial=np.inf)
-    return (filled == least) & np.isfinite(filled)
+    return np.asarray((filled == least) & np.isfinite(filled))

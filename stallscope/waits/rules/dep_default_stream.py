@@ -44,6 +44,8 @@ EXPERIMENTS = (
 
 def detect(view: View) -> Detection | None:
     """Claim the time from ready to start of kernels held by a kernel of the default stream, or the reverse."""
+    if not len(view[Streams]):
+        return None
     held, ready = _held(view)
     if len(held) < MIN_HELD:
         return None
@@ -87,13 +89,17 @@ def _held(view: View) -> tuple[Int64Array, Int64Array]:
 def _flags(view: View, rows: npt.NDArray[np.intp]) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.bool_]]:
     """Flags per operation: on the legacy default stream, and on a blocking stream."""
     streams, operations = view[Streams], view.operations
-    kinds = {
-        (int(p), int(c), int(s)): int(f)
-        for p, c, s, f in zip(streams.process, streams.context, streams.stream, streams.flag, strict=True)
-    }
-    keys = zip(operations.process[rows], operations.context[rows], operations.stream[rows], strict=True)
-    flag = np.array([kinds.get((int(p), int(c), int(s)), StreamFlag.UNKNOWN) for p, c, s in keys], np.int8)
+    known = _stream_key(streams.process, streams.context, streams.stream)
+    order = np.argsort(known, kind="stable")
+    wanted = _stream_key(operations.process[rows], operations.context[rows], operations.stream[rows])
+    at = order[np.minimum(np.searchsorted(known[order], wanted), len(known) - 1)]
+    flag = np.where(known[at] == wanted, streams.flag[at], StreamFlag.UNKNOWN)
     return flag == StreamFlag.NULL, flag == StreamFlag.BLOCKING
+
+
+def _stream_key(process: npt.NDArray[np.int32], context: Int64Array, stream: Int64Array) -> Int64Array:
+    """One number for a stream of a context of a process: stream ids have 32 bits, contexts of a process are few."""
+    return (process.astype(np.int64) << 48) | ((context & 0xFFFF) << 32) | (stream & 0xFFFFFFFF)
 
 
 def _small(view: View, rows: Int64Array) -> npt.NDArray[np.bool_]:

@@ -59,7 +59,7 @@ def detect(view: View) -> Detection | None:
 
 
 def _traced_replays(view: View) -> Claims:
-    """From the launch call of a replay to its first node, in a node-level trace; first launches belong to init.graph."""
+    """From a replay's launch call to its first node, in a node-level trace; first launches belong to init.graph."""
     gaps, calls = view.gaps, view.calls
     if view.trace.capture.graph_trace != "node" or not len(calls):
         return Claims.empty()
