@@ -90,7 +90,9 @@ def _draw(analysis: Analysis, rng: np.random.Generator, level: float) -> Analysi
         durations_ns=tuple(sum(column) for column in zip(*waits.values(), strict=True)),
         waits_ns=waits,
     )
-    return msgspec.structs.replace(analysis, workload=msgspec.structs.replace(workload, steps=drawn, kernels=()))
+    source = msgspec.structs.replace(analysis.sources[0], sha256=f"{rng.integers(1 << 62):064x}")
+    workload = msgspec.structs.replace(workload, steps=drawn, kernels=())
+    return msgspec.structs.replace(analysis, sources=(source,), workload=workload)
 
 
 def _alarmed(comparison: Comparison) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Mapping
 from pathlib import Path
@@ -21,6 +22,7 @@ FORMATS = ("text", "json", "md")
 ALLOWANCES = ("gpu", "driver", "clocks", "trace", "workload")
 GATE_FAILED = 1
 INCONCLUSIVE = 5
+RECORDED = "history:"
 _HEAD = "--to"
 
 
@@ -68,8 +70,8 @@ def command(
 ) -> int:
     """Compare runs of a program before (BASE) and after (HEAD) a change, step by step and wait by wait.
 
-    BASE and HEAD are traces or saved JSON reports, several repeats a side if you can: `stallscope diff base/*.json --to
-    head/*.json`. Predictions of the base report are judged too.
+    BASE and HEAD are traces, saved JSON reports or history:NAME, several repeats a side if you can:
+    `stallscope diff base/*.json --to head/*.json`. Predictions of the base report are judged too.
     """
     from stallscope.experiments.diff import compare
 
@@ -85,9 +87,19 @@ def _analysis(path: str, flags: Mapping[str, Any]) -> Analysis:
     from stallscope.cli._analysis import analyze, load_settings
     from stallscope.cli._documents import is_document, read_document
 
+    if path.startswith(RECORDED):
+        return _recorded(path.removeprefix(RECORDED))
     if is_document(path):
         return read_document(path)
     return analyze((path,), load_settings({"nsys": flags["nsys"], "cache": flags["cache"]}))
+
+
+def _recorded(reference: str) -> Analysis:
+    from stallscope.store.history import History
+    from stallscope.store.location import history_file
+
+    with History.open(history_file(os.environ)) as history:
+        return history.find(reference)
 
 
 def _options(flags: Mapping[str, Any]) -> DiffOptions:

@@ -18,7 +18,7 @@ _PAIRING_CORRELATION = 0.5
 _MIN_PAIRS = 5
 _MAX_CORRELATION = 0.95
 _FEW = 5
-_LEAST_SPREAD = 0.01
+_LEAST_SPREAD = 0.005
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +61,7 @@ def mean_difference(base: FloatArray, head: FloatArray, confidence: float, sampl
     The interval is the wider of two: the block-bootstrap percentiles, which know skewness, and Student's t, which knows
     that few samples say little about their own spread (bootstrap percentiles of three samples are far too narrow). The
     t interval uses the standard error for autocorrelated samples of first order. Below five samples a side the spreads
-    of both sides are pooled and taken as at least 1 % of the mean: two values that happen to agree prove no precision.
+    of both sides are pooled and taken as at least 0.5 % of the mean: two values that happen to agree prove nothing.
     """
     if len(base) < 2 or len(head) < 2:
         return None

@@ -12,7 +12,7 @@ from stallscope.experiments.bootstrap import FloatArray, mean_difference
 from stallscope.experiments.comparability import Allowance, comparability
 from stallscope.experiments.kernel_changes import kernel_changes
 from stallscope.experiments.predictions import judge
-from stallscope.experiments.runs import Run
+from stallscope.experiments.runs import Run, distinct
 from stallscope.experiments.samples import Samples, gather
 from stallscope.experiments.verdicts import CONFIDENCE, MARGIN, Thresholds, delta, thresholds
 from stallscope.model.analysis import Analysis, Tool
@@ -40,7 +40,7 @@ def compare(
     options = options or DiffOptions()
     if not base or not head:
         raise ValueError("a comparison needs at least one run on each side")
-    runs = tuple(map(Run, base)), tuple(map(Run, head))
+    runs = distinct(base), distinct(head)
     fitness = comparability(runs[0], runs[1], options.allowed)
     sides = _side(runs[0]), _side(runs[1])
     if fitness.obstacles:
@@ -52,7 +52,8 @@ def compare(
             head=sides[1],
             reasons=(*fitness.obstacles, *fitness.caveats),
         )
-    return _measured(gather(*runs, paired=options.paired), sides, fitness.caveats, options, tool or Tool())
+    caveats = (*fitness.caveats, *_repeated(base, head, runs))
+    return _measured(gather(*runs, paired=options.paired), sides, caveats, options, tool or Tool())
 
 
 def _measured(
@@ -165,6 +166,20 @@ def _weakness(samples: Samples) -> list[Reason]:
     if len(names) > 1:
         message = f"steps have different names: {', '.join(sorted(filter(None, names)))}"
         found.append(Reason(id="valid.workload_changed", message=message))
+    return found
+
+
+def _repeated(
+    base: Sequence[Analysis], head: Sequence[Analysis], runs: tuple[tuple[Run, ...], tuple[Run, ...]]
+) -> list[Reason]:
+    """One capture given twice is no second run."""
+    twice = len(base) + len(head) - len(runs[0]) - len(runs[1])
+    found = []
+    if twice:
+        message = f"{twice} run(s) were given more than once on one side and count once"
+        found.append(Reason(id="valid.insufficient_samples", message=message))
+    if {run.identity for run in runs[0]} & {run.identity for run in runs[1]}:
+        found.append(Reason(id="valid.insufficient_samples", message="both sides hold the same capture"))
     return found
 
 

@@ -51,6 +51,11 @@ class Run:
         return "+".join(source.name for source in self.analysis.sources) or "memory"
 
     @property
+    def identity(self) -> tuple[str, ...]:
+        """Content hashes of its files."""
+        return tuple(source.sha256 for source in self.analysis.sources)
+
+    @property
     def hides_graphs(self) -> bool:
         """CUDA-graph replays happened and their kernels are invisible."""
         if any(note.id == "env.graph_level_trace" for note in self.analysis.capture.notes):
@@ -115,6 +120,15 @@ class Run:
         if self.steps is not None:
             return frozenset(self.steps.waits_ns)
         return frozenset(wait for device in self.analysis.devices for wait, ns in device.ledger.items() if ns)
+
+
+def distinct(analyses: Sequence[Analysis]) -> tuple[Run, ...]:
+    """One run a capture, in order; the same capture again is no repeat."""
+    runs: dict[object, Run] = {}
+    for analysis in analyses:
+        run = Run(analysis)
+        runs.setdefault(run.identity or id(analysis), run)
+    return tuple(runs.values())
 
 
 def warm_up(runs: Sequence[Run]) -> int:

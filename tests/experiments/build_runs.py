@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Mapping, Sequence
 
 from stallscope.model.analysis import Analysis, Capture, DeviceLedger, Source
@@ -32,6 +33,11 @@ def series(waits: Mapping[str, Sequence[int]], name: str = "step", basis: StepBa
     return StepSeries(name=name, basis=basis, durations_ns=durations, waits_ns={k: tuple(v) for k, v in waits.items()})
 
 
+def _sha256(waits: Mapping[str, Sequence[int]], name: str) -> str:
+    content = f"{name} {sorted((wait, tuple(values)) for wait, values in waits.items())}"
+    return hashlib.sha256(content.encode()).hexdigest()
+
+
 def run(
     waits: Mapping[str, Sequence[int]],
     *,
@@ -46,7 +52,7 @@ def run(
     ledger = {wait: sum(values) for wait, values in waits.items()}
     window = sum(ledger.values())
     return Analysis(
-        sources=(Source(name=name, sha256="0" * 64, format="nsys-sqlite"),),
+        sources=(Source(name=name, sha256=_sha256(waits, name), format="nsys-sqlite"),),
         capture=Capture(collected={"graph_trace": graph_trace}),  # type: ignore[dict-item]
         devices=(
             DeviceLedger(
