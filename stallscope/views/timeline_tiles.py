@@ -14,20 +14,14 @@ from __future__ import annotations
 import base64
 import json
 import zlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from itertools import zip_longest
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from stallscope.model.analysis import Analysis
-from stallscope.timeline.intervals import IntervalSet
-from stallscope.timeline.timeline import Timeline
-from stallscope.views.charges import charges_of
 from stallscope.views.families import FAMILIES
-from stallscope.views.lane_build import build_lanes
 from stallscope.views.lanes import NOWHERE, Int64Array, Lane, LaneTable
 from stallscope.views.text import printable
 
@@ -65,14 +59,6 @@ class _Segment:
     after: int
     low_ns: int
     high_ns: int
-
-
-def tiles_of(timeline: Timeline, charged: Mapping[int, Mapping[str, IntervalSet]], analysis: Analysis) -> Tiles:
-    """Tiles of an analyzed trace, exact around the spans of its findings: the longest of each finding first."""
-    lanes = build_lanes(timeline, charges_of(timeline, charged))
-    ranked = [sorted(f.spans, key=lambda span: span[0] - span[1]) for f in analysis.findings]
-    spans = (span for turn in zip_longest(*ranked) for span in turn if span is not None)
-    return build(lanes, spans)
 
 
 def build(table: LaneTable, spans: Iterable[Span] = (), *, limit_bytes: int = LIMIT_BYTES) -> Tiles:
