@@ -70,7 +70,7 @@ class Opened:
         self.page.on("request", lambda request: self.asked.append(request.url))
         self.page.goto(file.as_uri())
         if timeline:
-            self.page.wait_for_function("document.documentElement.dataset.timeline === 'ready'")
+            self.page.locator("html[data-timeline=ready]").wait_for(state="attached")
 
     def open_everything(self) -> None:
         self.page.evaluate("document.querySelectorAll('details').forEach((item) => { item.open = true; })")
@@ -150,11 +150,11 @@ def test_finding_jumps_to_its_span_and_the_text_names_the_wait(opened: Opened, e
     opened.page.locator(f"#{finding.id} .jump").first.click()
     longest = max(high - low for low, high in finding.spans)
     assert opened.window_ns() == pytest.approx(4 * longest, rel=0.02)
-    opened.page.wait_for_function(f"document.getElementById('tl-view').innerText.includes('{finding.wait}')")
+    playwright.expect(opened.page.locator("#tl-view")).to_contain_text(finding.wait)
 
 
 def test_totals_of_the_whole_window_are_those_of_the_ledger(opened: Opened, examination: Examination) -> None:
-    opened.page.wait_for_function("document.getElementById('tl-view').innerText.includes('ok.compute')")
+    playwright.expect(opened.page.locator("#tl-view")).to_contain_text("ok.compute")
     ledger = examination.analysis.devices[0].ledger
     said = opened.text("#tl-view")
     for wait, time_ns in sorted(ledger.items(), key=lambda item: -item[1])[:4]:
