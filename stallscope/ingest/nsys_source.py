@@ -51,14 +51,11 @@ def constant(name: str, value: int | str | None, dtype: pl.DataType, rows: int) 
 
 def decoded(column: pl.Series) -> pl.Series:
     """Text of a binary column; bytes that are not UTF-8 become U+FFFD."""
-    text: pl.Series = column.cast(pl.String, strict=False)
-    if column.dtype != pl.Binary:
-        return text
-    broken = text.is_null() & column.is_not_null()
-    if not broken.any():
-        return text
-    distinct = column.filter(broken).unique()
-    repaired = pl.Series([bytes(raw).decode("utf-8", "replace") for raw in distinct], dtype=pl.String)
-    replaced: pl.Series = column.replace_strict(distinct, repaired, default=None, return_dtype=pl.String)
-    whole: pl.Series = text.zip_with(~broken, replaced)
-    return whole
+    text: pl.Series
+    try:
+        text = column.cast(pl.String)
+    except pl.exceptions.ComputeError:
+        distinct = column.drop_nulls().unique()
+        repaired = pl.Series([bytes(raw).decode("utf-8", "replace") for raw in distinct], dtype=pl.String)
+        text = column.replace_strict(distinct, repaired, default=None, return_dtype=pl.String)
+    return text
