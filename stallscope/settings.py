@@ -25,15 +25,16 @@ PROJECT_FILES = ("stallscope.toml", "pyproject.toml")
 class Settings(msgspec.Struct, frozen=True, kw_only=True, rename="kebab", forbid_unknown_fields=True):
     """What may be set by flag, environment or file.
 
-    `nsys` and `ncu` are programs (path or name), `nvtx` the range that stands for one step, `fail_on` gates such as
-    `alloc.sync>5%`, `budgets` the same gates as tables, `plan` the number of next experiments to print, `scheduler`
-    the address of a Dask scheduler.
+    `nsys` and `ncu` are programs (path or name), `history` is the file of recorded analyses, `nvtx` the range that
+    stands for one step, `fail_on` gates such as `alloc.sync>5%`, `budgets` the same gates as tables, `plan` the number
+    of next experiments to print, `scheduler` the address of a Dask scheduler.
     """
 
     nsys: str | None = None
     ncu: str | None = None
     cache: bool = True
     cache_dir: str | None = None
+    history: str | None = None
     nvtx: str | None = None
     all: bool = False
     fail_on: tuple[str, ...] = ()

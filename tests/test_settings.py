@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -88,6 +89,15 @@ def test_mistakes_in_the_environment_are_usage_errors(tmp_path: Path, variable: 
     with pytest.raises(UsageError) as caught:
         load({}, {variable: value}, tmp_path)
     assert caught.value.what == what
+
+
+def test_every_variable_the_package_knows_is_a_setting_and_documented(repository: Path) -> None:
+    files = [file for folder in ("stallscope", "dashboards", "probes") for file in (repository / folder).rglob("*.py")]
+    named = {found for file in files for found in re.findall(r"\bSTALLSCOPE_[A-Z_]+", file.read_text("utf-8"))}
+    settings = {f"STALLSCOPE_{name.upper()}" for name in Settings.__struct_fields__}
+    assert named - {"STALLSCOPE_"} <= settings
+    documented = (repository / "docs" / "commands.md").read_text("utf-8")
+    assert {name for name in settings if f"`{name}`" not in documented} == {"STALLSCOPE_BUDGETS"}
 
 
 def test_two_files_in_one_folder_are_refused(tmp_path: Path) -> None:
