@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from stallscope.cli._budgets import chosen_budgets
 from stallscope.cli._rendering import (
     Rendering,
     RenderingCommand,
@@ -21,7 +22,7 @@ from stallscope.cli._scope import time_range
 from stallscope.errors import UsageError
 
 if TYPE_CHECKING:
-    from stallscope.gates import Budget, GateResult
+    from stallscope.gates import GateResult
     from stallscope.model.analysis import Analysis
     from stallscope.settings import Settings
     from stallscope.timeline.timeline import Scope
@@ -57,7 +58,7 @@ def command(*, paths: tuple[str, ...], formats: tuple[str, ...], outputs: tuple[
     wanted = renderings(formats, outputs)
     _keep_inputs(paths, wanted)
     chosen = load_settings(flags)
-    budgets = _budgets(chosen, flags["budgets_file"])
+    budgets = chosen_budgets(chosen, flags["budgets_file"])
     scope = Scope(nvtx=chosen.nvtx, range_ns=flags["range_ns"], device=flags["device"])
     analysis, tiles = _analyze(paths, chosen, scope, drawn=any(map(is_drawn, wanted)))
     gates = evaluate(analysis, budgets)
@@ -82,12 +83,6 @@ def _warn(gates: Sequence[GateResult]) -> None:
     for gate in gates:
         if gate.state != "pass":
             click.echo(f"budget {gate.state}: {gate.budget.name}: {gate.reason}", err=True)
-
-
-def _budgets(chosen: Settings, file: str | None) -> tuple[Budget, ...]:
-    from stallscope.gates import parse_condition, read_budgets
-
-    return tuple(map(parse_condition, chosen.fail_on)) + (read_budgets(Path(file)) if file else ())
 
 
 def _undecided(analysis: Analysis) -> bool:

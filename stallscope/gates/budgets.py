@@ -89,9 +89,14 @@ def read_budgets(path: Path) -> tuple[Budget, ...]:
     table = document.get("tool", {}).get("stallscope", document)
     if "budgets" not in table:
         raise UsageError("no [budgets] table", file=path.name, next_step=_EXAMPLE)
-    budgets = tuple(_budgets(table["budgets"], path.name))
+    return parse_budgets(table["budgets"], path.name)
+
+
+def parse_budgets(table: object, file: str) -> tuple[Budget, ...]:
+    """Budgets from an already parsed `[budgets]` table; `file` is named in errors. Raises `UsageError`."""
+    budgets = tuple(_budgets(table, file))
     if not budgets:
-        raise UsageError("the [budgets] table is empty", file=path.name, next_step=_EXAMPLE)
+        raise UsageError("the [budgets] table is empty", file=file, next_step=_EXAMPLE)
     return budgets
 
 
