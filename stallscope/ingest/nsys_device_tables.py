@@ -244,7 +244,7 @@ def _streams(registry: Registry, wanted: tuple[str, ...], stream: str, null: boo
     process = registry.processes_of_pids(rows.get_column("processId")).alias("process")
     rows = rows.with_columns(process).drop_nulls(["process", "contextId", stream])
     flag = registry.enum(schema.STREAM_FLAG, rows.get_column("flag"), StreamFlag.UNKNOWN).alias("flag")
-    rows = rows.with_columns(process, pl.lit(StreamFlag.NULL.value, pl.Int8).alias("flag") if null else flag)
+    rows = rows.with_columns(pl.lit(StreamFlag.NULL.value, pl.Int8).alias("flag") if null else flag)
     return rows.select(
         "process",
         pl.col("contextId").alias("context"),

@@ -242,6 +242,7 @@ class ExportBuilder:
 
     def write(self, path: Path) -> Path:
         """The export as a SQLite file; tables without rows that nobody asked for are absent, as in lazy exports."""
+        path.unlink(missing_ok=True)
         with sqlite3.connect(path) as connection:
             for table, rows in self.rows.items():
                 columns = self.columns[table]
