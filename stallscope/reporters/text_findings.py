@@ -46,7 +46,7 @@ def write_plan(paper: Paper, analysis: Analysis, count: int) -> None:
 def _write_finding(paper: Paper, rank: int, finding: Finding) -> None:
     paper.columns(f"{rank:>2} {finding.wait}  {_worth(finding)}", finding.id, MARKS[finding.severity])
     paper.prose(finding.title, indent="   ", max_lines=2)
-    paper.prose(f"{finding.evidence_level}: {_evidence(finding)}", indent="   ", max_lines=2)
+    paper.prose(f"{finding.evidence_level}: {_evidence(finding, 2 * (paper.width - 12))}", indent="   ", max_lines=2)
     if finding.where:
         paper.prose(f"worst: {_place(finding.where[0])}", indent="   ", max_lines=2)
     if finding.experiments:
@@ -62,8 +62,12 @@ def _worth(finding: Finding) -> str:
     return f"saves {worth} of {duration(finding.wait_ns)} waited ({share(finding.share)}{beside})"
 
 
-def _evidence(finding: Finding) -> str:
-    return "; ".join(phrases.evidence(item) for item in finding.evidence[:MAX_EVIDENCE])
+def _evidence(finding: Finding, room: int) -> str:
+    """As many numbers as fit whole; at least the first."""
+    items = [phrases.evidence(item) for item in finding.evidence[:MAX_EVIDENCE]]
+    while len(items) > 1 and len("; ".join(items)) > room:
+        items.pop()
+    return "; ".join(items)
 
 
 def write_place(paper: Paper, place: Place) -> None:

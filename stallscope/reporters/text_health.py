@@ -12,7 +12,7 @@ def write_health(paper: Paper, analysis: Analysis, *, everything: bool) -> None:
     """Notes of the capture, rules that broke, and waits that nobody looked for, by what would make that possible."""
     notes = [f"{note.id}: {note.message}" for note in analysis.capture.notes]
     notes += [f"rule {check.wait} failed: {check.reason}" for check in analysis.checks if check.outcome == "failed"]
-    missing = [f"{reason} (not checked: {', '.join(waits)})" for reason, waits in _not_checked(analysis).items()]
+    missing = [f"not checked: {', '.join(waits)}; {remedy}" for remedy, waits in _not_checked(analysis).items()]
     if not notes and not missing:
         return
     paper.heading("Trace health")
@@ -26,10 +26,15 @@ def write_health(paper: Paper, analysis: Analysis, *, everything: bool) -> None:
 
 
 def _not_checked(analysis: Analysis) -> dict[str, list[str]]:
-    """Waits by the reason why no rule could look for them, most waits first; the capture's notes say theirs already."""
+    """Waits nobody could look for, by the remedy, most waits first; the capture's notes say theirs already."""
     told = {note.id for note in analysis.capture.notes}
     grouped: dict[str, list[str]] = {}
     for check in analysis.checks:
         if check.outcome == "not_applicable" and check.reason.partition(":")[0] not in told:
-            grouped.setdefault(check.reason, []).append(check.wait)
+            grouped.setdefault(_remedy(check.reason), []).append(check.wait)
     return dict(sorted(grouped.items(), key=lambda item: -len(item[1])))
+
+
+def _remedy(reason: str) -> str:
+    """What to do about a reason that names a missing table and the flag for it; other reasons as they are."""
+    return reason.rpartition(" not collected: ")[2]

@@ -56,7 +56,14 @@ def test_healthy_trace_says_so_and_names_what_was_not_checked() -> None:
     text = rendered(healthy())
     assert "Healthy: no removable wait of 1 % or more was found" in text
     assert "Findings" not in text
-    assert " - not collected: add --cuda-um-gpu-page-faults (not checked: uvm.fault_gpu)\n" in text
+    assert " - not checked: uvm.fault_gpu; not collected: add --cuda-um-gpu-page-faults\n" in text
+
+
+def test_waits_that_one_flag_would_show_share_a_line() -> None:
+    reason = "CUDA_UM_GPU_PAGE_FAULT_EVENTS not collected: profile with --cuda-um-gpu-page-faults=true"
+    checks = tuple(Check(wait=w, outcome="not_applicable", reason=reason) for w in ("uvm.fault_gpu", "uvm.thrash"))
+    text = " ".join(rendered(trace(devices=(ledger(),), checks=checks)).split())
+    assert "- not checked: uvm.fault_gpu, uvm.thrash; profile with --cuda-um-gpu-page-faults=true" in text
 
 
 def test_trace_without_devices_is_not_healthy_and_quotes_the_diagnostic() -> None:
