@@ -19,6 +19,8 @@ Charges = Mapping[int, Mapping[str, IntervalSet]]
 """What the ledger charged: device index → wait id → disjoint intervals."""
 
 EXPOSED = "comm.exposed"
+UNNUMBERED = -1
+"""Rank of a summary whose number is known only when all ranks are."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,10 +42,8 @@ class RankSummary:
     before: Mapping[str, Int64Array]
 
 
-def summarize(
-    timeline: Timeline, charges: Charges, rank: int, *, labels: Mapping[str, str], table: str
-) -> tuple[RankSummary, ...]:
-    """One summary a device with a window. `labels` renames the devices for the report; `table` holds the kernels."""
+def summarize(timeline: Timeline, charges: Charges, *, table: str) -> tuple[RankSummary, ...]:
+    """One summary a device with a window, not yet numbered; `table` is where a user finds the kernels."""
     log = collective_log(timeline)
     found = []
     for window in timeline.windows:
@@ -52,9 +52,9 @@ def summarize(
         charged = charges.get(window.device, {})
         found.append(
             RankSummary(
-                rank=rank,
-                label=f"rank {rank}" if len(timeline.windows) == 1 else f"rank {rank} {device}",
-                device=labels.get(device, device),
+                rank=UNNUMBERED,
+                label=device,
+                device=device,
                 table=table,
                 origin_ns=timeline.trace.origin_ns,
                 window_ns=window.window_ns,

@@ -155,10 +155,10 @@ def _assumes(named: list[str]) -> str:
 def _caveats(ranks: Ranks, waits: Arrivals) -> list[str]:
     caveats = []
     instances = waits.instances
-    missing = int((instances.expected - instances.present.sum(axis=1)).max(initial=0))
+    missing = _absent(waits)
     if missing > 0:
         caveats.append(
-            f"{missing} ranks of the group are not among the traces: the last to arrive may be one of them, and the "
+            f"{missing} of the group's ranks are not among the traces: the last to arrive may be one of them, and the "
             "waiting is at least what is shown"
         )
     if not instances.by_sequence.all():
@@ -167,6 +167,16 @@ def _caveats(ranks: Ranks, waits: Arrivals) -> list[str]:
         caveats.append("not all ranks share a collective: only ranks that do are compared")
     caveats.append(f"spans are on the clock of {_most_waiting(ranks, waits)}")
     return caveats
+
+
+def _absent(waits: Arrivals) -> int:
+    """Ranks that the records of a communicator count but no trace shows."""
+    instances, most = waits.instances, 0
+    for communicator in np.unique(instances.communicator):
+        rows = instances.communicator == communicator
+        seen = int(instances.present[rows].any(axis=0).sum())
+        most = max(most, int(instances.expected[rows].max(initial=0)) - seen)
+    return most
 
 
 def _most_waiting(ranks: Ranks, waits: Arrivals) -> str:
