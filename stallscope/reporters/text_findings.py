@@ -45,7 +45,8 @@ def write_plan(paper: Paper, analysis: Analysis, count: int) -> None:
 
 def _write_finding(paper: Paper, rank: int, finding: Finding) -> None:
     paper.columns(f"{rank:>2} {finding.wait}  {_worth(finding)}", finding.id, MARKS[finding.severity])
-    paper.prose(finding.title, indent="   ", max_lines=2)
+    beside = "" if finding.ledger else f" ({phrases.beside(finding)})"
+    paper.prose(f"{finding.title}{beside}", indent="   ", max_lines=2)
     paper.prose(f"{finding.evidence_level}: {_evidence(finding, 2 * (paper.width - 12))}", indent="   ", max_lines=2)
     if finding.where:
         paper.prose(f"worst: {_place(finding.where[0])}", indent="   ", max_lines=2)
@@ -57,9 +58,8 @@ def _write_finding(paper: Paper, rank: int, finding: Finding) -> None:
 
 
 def _worth(finding: Finding) -> str:
-    beside = "" if finding.ledger else ", behind a busy device"
     worth = phrases.recoverable(finding.recoverable_ns)
-    return f"saves {worth} of {duration(finding.wait_ns)} waited ({share(finding.share)}{beside})"
+    return f"saves {worth} of {duration(finding.wait_ns)} ({share(finding.share)})"
 
 
 def _evidence(finding: Finding, room: int) -> str:

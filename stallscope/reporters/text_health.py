@@ -12,7 +12,7 @@ def write_health(paper: Paper, analysis: Analysis, *, everything: bool) -> None:
     """Notes of the capture, rules that broke, and waits that nobody looked for, by what would make that possible."""
     notes = [f"{note.id}: {note.message}" for note in analysis.capture.notes]
     notes += [f"rule {check.wait} failed: {check.reason}" for check in analysis.checks if check.outcome == "failed"]
-    missing = [f"not checked: {', '.join(waits)}; {remedy}" for remedy, waits in _not_checked(analysis).items()]
+    missing = [f"{', '.join(waits)} not checked: {remedy}" for remedy, waits in _not_checked(analysis).items()]
     if not notes and not missing:
         return
     paper.heading("Trace health")
@@ -36,5 +36,6 @@ def _not_checked(analysis: Analysis) -> dict[str, list[str]]:
 
 
 def _remedy(reason: str) -> str:
-    """What to do about a reason that names a missing table and the flag for it; other reasons as they are."""
-    return reason.rpartition(" not collected: ")[2]
+    """The flags that would collect what is missing, where the reason ends with them; other reasons as they are."""
+    _, found, flags = reason.rpartition(": profile with ")
+    return f"needs {flags}" if found else reason

@@ -32,7 +32,7 @@ def test_first_finding_shows_worth_evidence_place_and_experiment() -> None:
     lines = rendered(alloc()).splitlines()
     at = next(n for n, line in enumerate(lines) if line.startswith(" 1 "))
     words = " ".join(lines[at].split())
-    assert words == "1 alloc.sync saves 6.00 ms to 12.0 ms of 12.0 ms waited (12.0 %) F-3f2a91"
+    assert words == "1 alloc.sync saves 6.00 ms to 12.0 ms of 12.0 ms (12.0 %) F-3f2a91"
     assert lines[at + 1 : at + 6] == [
         "   The device drains in every cudaFree and stays idle until the next launch",
         "   supported: gaps after cudaFree: 40; idle inside cudaFree: 12.0 ms",
@@ -56,14 +56,14 @@ def test_healthy_trace_says_so_and_names_what_was_not_checked() -> None:
     text = rendered(healthy())
     assert "Healthy: no removable wait of 1 % or more was found" in text
     assert "Findings" not in text
-    assert " - not checked: uvm.fault_gpu; not collected: add --cuda-um-gpu-page-faults\n" in text
+    assert " - uvm.fault_gpu not checked: not collected: add --cuda-um-gpu-page-faults\n" in text
 
 
 def test_waits_that_one_flag_would_show_share_a_line() -> None:
     reason = "CUDA_UM_GPU_PAGE_FAULT_EVENTS not collected: profile with --cuda-um-gpu-page-faults=true"
     checks = tuple(Check(wait=w, outcome="not_applicable", reason=reason) for w in ("uvm.fault_gpu", "uvm.thrash"))
     text = " ".join(rendered(trace(devices=(ledger(),), checks=checks)).split())
-    assert "- not checked: uvm.fault_gpu, uvm.thrash; profile with --cuda-um-gpu-page-faults=true" in text
+    assert "- uvm.fault_gpu, uvm.thrash not checked: needs --cuda-um-gpu-page-faults=true" in text
 
 
 def test_trace_without_devices_is_not_healthy_and_quotes_the_diagnostic() -> None:
@@ -105,14 +105,15 @@ def test_note_is_listed_apart_and_never_first() -> None:
 
 def test_nothing_to_win_is_said_in_words() -> None:
     worthless = finding(recoverable_ns=Recoverable(low=0, high=0, assumes="the device is busy meanwhile"))
-    assert "saves nothing of 12.0 ms waited" in rendered(
+    assert "saves nothing of 12.0 ms (12.0 %)" in rendered(
         trace(devices=(ledger(alloc__sync=12 * MS),), findings=(worthless,))
     )
 
 
 def test_wait_beside_the_ledger_is_marked() -> None:
     beside = finding("dep.default_stream", ledger=False)
-    assert "behind a busy device" in rendered(trace(devices=(ledger(),), findings=(beside,)), width=120)
+    text = rendered(trace(devices=(ledger(),), findings=(beside,)))
+    assert "(beside the ledger: the device was busy meanwhile)" in " ".join(text.split())
 
 
 def test_long_lists_end_with_how_to_see_the_rest() -> None:
