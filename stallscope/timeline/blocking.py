@@ -101,24 +101,55 @@ class _Parts(NamedTuple):
 
 
 class _Drains(NamedTuple):
+    """Calls under which a device drained, by (thread, start).
+
+    Drains of a chain follow each other before the host could catch up: what the earlier ones lost is still lost.
+    `budget_ns` and `blamed` count from the start of the chain.
+    """
+
     call: Int64Array
+    chain: Int64Array
     budget_ns: Int64Array
     blamed: Int64Array
 
 
 def _lost_run_ahead(calls: HostCalls, rows: Int64Array, draining: Int64Array, busy: IntervalSet) -> _Drains:
-    """Run-ahead the thread lost up to each drain since the one before, and the call that lost most of it."""
+    """Run-ahead the thread lost up to each drain, and the call that lost most of it."""
     if not len(draining):
-        return _Drains(draining, draining, draining)
+        return _Drains(draining, draining, draining, draining)
     held = busy.covered(calls.start_ns[rows], calls.end_ns[rows])
     group = np.searchsorted(draining, rows)  # rows and draining are both in (thread, start) order
     inside = group < len(draining)
     inside[inside] &= calls.thread[draining[group[inside]]] == calls.thread[rows[inside]]
     rows, held, group = rows[inside], held[inside], group[inside]
-    first = np.flatnonzero(np.concatenate((np.ones(1, np.bool_), group[1:] != group[:-1])))
-    order = np.lexsort((held, group))
-    largest = order[np.concatenate((first[1:], [len(group)])) - 1]
-    return _Drains(draining, np.add.reduceat(held, first), rows[largest])
+    first = _firsts(group)
+    largest = np.lexsort((held, group))[np.append(first[1:], len(group)) - 1]
+    lost = np.add.reduceat(held, first)
+    chain = _chains(calls, draining, busy)
+    starts = _firsts(chain)
+    before = np.repeat((np.cumsum(lost) - lost)[starts], np.diff(np.append(starts, len(chain))))
+    return _Drains(draining, chain, np.cumsum(lost) - before, rows[_running_largest(held, largest, chain)])
+
+
+def _chains(calls: HostCalls, draining: Int64Array, busy: IntervalSet) -> Int64Array:
+    """Number of the chain of each drain."""
+    ends, starts = calls.end_ns[draining[:-1]], calls.start_ns[draining[1:]]
+    worked = busy.covered(ends, np.maximum(starts, ends))
+    breaks = (worked >= CATCH_UP_NS) | (calls.thread[draining[1:]] != calls.thread[draining[:-1]])
+    return np.concatenate((np.zeros(1, np.int64), np.cumsum(breaks)))
+
+
+def _running_largest(held: Int64Array, largest: Int64Array, chain: Int64Array) -> Int64Array:
+    """Position of the call that held longest in the chain so far."""
+    rank = np.argsort(np.argsort(held[largest], kind="stable"), kind="stable")
+    key = np.maximum.accumulate(chain * len(rank) + rank)
+    positions: Int64Array = largest[np.argsort(rank, kind="stable")[key % len(rank)]]
+    return positions
+
+
+def _firsts(group: Int64Array) -> npt.NDArray[np.intp]:
+    """Where each run of equal groups begins."""
+    return np.flatnonzero(np.concatenate((np.ones(min(1, len(group)), np.bool_), group[1:] != group[:-1])))
 
 
 def _behind(gaps: Gaps, calls: HostCalls, gap: Int64Array, drains: _Drains) -> _Parts | None:
@@ -130,7 +161,7 @@ def _behind(gaps: Gaps, calls: HostCalls, gap: Int64Array, drains: _Drains) -> _
     gap, drain = gap[drain != NO_ROW], drain[drain != NO_ROW]
     end = gaps.end_ns[gap]
     start = np.clip(calls.end_ns[drains.call[drain]], gaps.start_ns[gap], end)
-    left = np.maximum(drains.budget_ns[drain] - _running_sum(end - start, drain), 0)
+    left = np.maximum(drains.budget_ns[drain] - _running_sum(end - start, drains.chain[drain]), 0)
     left[_caught_up(gaps, calls, gap, drain, drains.call)] = 0
     return _Parts(start, np.minimum(end, start + left), gap, drains.blamed[drain])
 
@@ -161,5 +192,5 @@ def _running_sum(lengths: Int64Array, group: Int64Array) -> Int64Array:
     if not len(group):
         return lengths
     total = np.cumsum(lengths) - lengths
-    first = np.flatnonzero(np.concatenate((np.ones(1, np.bool_), group[1:] != group[:-1])))
-    return total - np.repeat(total[first], np.diff(np.concatenate((first, [len(group)]))))
+    first = _firsts(group)
+    return total - np.repeat(total[first], np.diff(np.append(first, len(group))))

@@ -150,10 +150,10 @@ class ThreadClock:
         filled = [t for t in times if len(t)]
         low = min((int(t.min()) for t in filled), default=0)
         high = max((int(t.max()) for t in filled), default=0)
-        return cls(low, high - low + 2)
+        return cls(low - 1, high - low + 3)
 
     def key(self, thread: npt.NDArray[np.int32] | Int64Array, times: Int64Array) -> Int64Array:
-        """Position on the common line; times beyond the clock stick to the thread's ends."""
+        """Position on the common line; times beyond the clock are before, or after, all of the thread's own."""
         inside = np.clip(times - self.origin_ns, 0, self.span_ns - 1)
         return thread.astype(np.int64) * self.span_ns + inside
 
