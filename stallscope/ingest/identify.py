@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
 import stat
 import zlib
 from pathlib import Path
@@ -116,9 +115,11 @@ def _by_content(sample: bytes, name: str) -> SourceFormat:
 def _unpacked(sample: bytes, name: str) -> SourceFormat:
     try:
         inner = zlib.decompressobj(wbits=zlib.MAX_WBITS | 16).decompress(sample, _SAMPLE_BYTES)
-    except (zlib.error, gzip.BadGzipFile) as error:
-        raise InputError(f"damaged gzip file ({error})", file=name, next_step="copy or capture it again") from error
-    if inner[:1] in {b"{", b"["} or inner.lstrip(b"\xef\xbb\xbf \t\r\n")[:1] in {b"{", b"["}:
+    except zlib.error:
+        inner = b""
+    if not inner:
+        raise InputError("damaged or empty gzip file", file=name, next_step="copy or capture it again")
+    if _is_json(inner):
         return "kineto"
     raise InputError("a gzip archive without a PyTorch trace inside", file=name, next_step="unpack it first (gunzip)")
 
@@ -128,6 +129,10 @@ def _text(sample: bytes, name: str) -> SourceFormat:
 
     if looks_like_ncu(sample):
         return "ncu-csv"
-    if sample.lstrip(b"\xef\xbb\xbf \t\r\n")[:1] in {b"{", b"["}:
+    if _is_json(sample):
         return "kineto"
     raise InputError("not a trace", file=name, next_step=_GIVE)
+
+
+def _is_json(sample: bytes) -> bool:
+    return sample.lstrip(b"\xef\xbb\xbf \t\r\n")[:1] in {b"{", b"["}
