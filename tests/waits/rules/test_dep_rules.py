@@ -1,0 +1,105 @@
+"""dep.*, env.shared_gpu and launch.queue_full: queued work that something holds back."""
+
+from __future__ import annotations
+
+from build import US, TraceBuilder
+from diagnose import charges, finding, waits
+
+from stallscope.model.events import HostCallbacks, StreamFlag, Streams, SyncKind, Syncs
+
+
+def queued(gap_us: int = 500, *, waits_for_event: bool = False, devices: int = 1, pid: int = 1) -> TraceBuilder:
+    """Two kernels launched early; the second starts `gap_us` after the first ended."""
+    build = TraceBuilder(devices=devices)
+    build.launch(0, 2, correlation=1)
+    build.kernel(5, 1000, correlation=1, stream=7)
+    if waits_for_event:
+        build.call("cudaStreamWaitEvent", 2, 3)
+        build.row(
+            Syncs,
+            start_ns=2 * US,
+            end_ns=3 * US,
+            device=0,
+            process=0,
+            context=1,
+            stream=8,
+            correlation=0,
+            kind=SyncKind.STREAM_WAIT_EVENT,
+            event=1,
+            event_sync=0,
+        )
+    build.launch(4, 6, correlation=2, pid=pid, thread=pid)
+    build.kernel(1000 + gap_us, 3000, correlation=2, stream=8, pid=pid)
+    return build.collected(Syncs)
+
+
+def test_queued_work_behind_an_event_wait_is_dep_stream_wait() -> None:
+    assert charges(queued(waits_for_event=True)) == {"dep.stream_wait": 500}
+
+
+def test_a_long_gap_before_queued_work_without_a_cause_stays_unattributed() -> None:
+    assert charges(queued()) == {"unknown.unattributed": 500}
+
+
+def test_a_microsecond_before_queued_work_is_launch_drain_and_a_note() -> None:
+    build = queued(gap_us=1)
+    assert charges(build) == {"launch.drain": 1}
+    assert waits(build) == []
+
+
+def test_event_wait_released_by_another_device_is_dep_other_device() -> None:
+    build = queued(waits_for_event=True, devices=2)
+    build.kernel(10, 1498, device=1, stream=3)
+    assert charges(build) == {"dep.other_device": 500}
+
+
+def test_host_function_of_the_stream_is_dep_host_callback() -> None:
+    build = queued()
+    build.row(HostCallbacks, start_ns=1000 * US, end_ns=1490 * US, process=0, context=1, stream=8)
+    assert charges(build) == {"dep.host_callback": 490, "unknown.unattributed": 10}
+
+
+def test_queued_work_of_another_process_is_a_shared_gpu() -> None:
+    build = queued(pid=2)
+    assert charges(build) == {"env.shared_gpu": 500}
+    assert finding(build, "env.shared_gpu").severity == "note"
+
+
+def alternating(flag: StreamFlag, blocks: int = 64) -> TraceBuilder:
+    """Kernels of two streams, all launched early, strictly one after the other."""
+    build = TraceBuilder()
+    for i in range(20):
+        build.launch(i, i + 0.5, correlation=i + 1)
+        build.kernel(100 + 50 * i, 149 + 50 * i, correlation=i + 1, stream=7 if i % 2 else 13, blocks=blocks)
+    for stream, kind in ((7, StreamFlag.NULL), (13, flag)):
+        build.row(Streams, process=0, context=1, stream=stream, flag=kind, priority=0)
+    return build
+
+
+def test_small_kernels_held_by_the_default_stream_are_told_beside_the_ledger() -> None:
+    build = alternating(StreamFlag.BLOCKING)
+    found = finding(build, "dep.default_stream")
+    assert not found.ledger
+    assert found.count == 19
+    assert "dep.default_stream" not in charges(build)
+
+
+def test_non_blocking_streams_and_kernels_that_fill_the_device_are_not_held() -> None:
+    assert "dep.default_stream" not in waits(alternating(StreamFlag.NON_BLOCKING))
+    assert "dep.default_stream" not in waits(alternating(StreamFlag.BLOCKING, blocks=4000))
+
+
+def test_launch_calls_that_block_on_a_full_queue_are_a_note() -> None:
+    """iree#10678: the launch call blocks because 1,024 launches are queued; the device is the limit."""
+    build = TraceBuilder()
+    t = 0.0
+    for i in range(1030):
+        blocked = i >= 1024
+        build.launch(t, t + (4_990 if blocked else 3), correlation=i + 1)
+        build.kernel(10 + 5_000 * i, 5_010 + 5_000 * i, correlation=i + 1)
+        t = t + 5_000 if blocked else t + 3
+    assert charges(build) == {}
+    assert waits(build) == []
+    note = finding(build, "launch.queue_full")
+    assert (note.severity, note.ledger, note.count) == ("note", False, 6)
+    assert note.recoverable_ns.high == 0
