@@ -7,6 +7,7 @@ and the transfer is over. All of it is known, so what a tool says about it can b
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -50,6 +51,7 @@ class Run:
     loading_ns: int = 200_000
     transfer_ns: int = 300_000
     noise_ns: float = 50_000.0
+    noise: Literal["normal", "exponential"] = "normal"
     end_jitter_ns: float = 1_500.0
     late: dict[int, int] = field(default_factory=dict)
     pauses: dict[tuple[int, int], int] = field(default_factory=dict)
@@ -84,7 +86,8 @@ def simulate(run: Run) -> list[Trace]:
 def _durations(run: Run, random: np.random.Generator) -> tuple[Int64Array, Int64Array]:
     """(steps, ranks): time to fetch the batch and to compute."""
     loading = np.full((run.steps, run.ranks), run.loading_ns, np.int64)
-    compute = run.compute_ns + np.rint(random.normal(0, run.noise_ns, (run.steps, run.ranks))).astype(np.int64)
+    draw = random.normal if run.noise == "normal" else _exponential(random)
+    compute = run.compute_ns + np.rint(draw(0, run.noise_ns, (run.steps, run.ranks))).astype(np.int64)
     compute = np.maximum(compute, run.kernels * 1_000)
     target = loading if run.cause == "input" else compute
     for rank, late in run.late.items():
@@ -92,6 +95,11 @@ def _durations(run: Run, random: np.random.Generator) -> tuple[Int64Array, Int64
     for (step, rank), pause in run.pauses.items():
         loading[step, rank] += pause
     return loading, compute
+
+
+def _exponential(random: np.random.Generator) -> Callable[[float, float, tuple[int, int]], npt.NDArray[np.float64]]:
+    """Mostly punctual, sometimes late; the same standard deviation as the normal noise."""
+    return lambda _centre, scale, shape: random.exponential(scale, shape)
 
 
 def _timeline(run: Run, loading: Int64Array, compute: Int64Array) -> tuple[Int64Array, Int64Array, Int64Array]:

@@ -16,7 +16,9 @@ FALSE_ALARM = 0.002
 LEAST_LATENESS = 1.0
 """A persistent straggler is late by at least this many standard deviations of one arrival."""
 PAUSE = 8.0
-"""A single arrival later than this many standard deviations is an event of its own."""
+"""A single arrival later than this many standard deviations may be an event of its own,"""
+PAUSE_OVER_LAST = 7.0
+"""if it is also later than this many times what the last to arrive usually is: noise often has a long tail."""
 _WINSOR = 5.0
 _TO_SIGMA = 1.4826
 MIN_COLLECTIVES = 5
@@ -60,7 +62,8 @@ def lateness(duration_ns: Float64Array) -> Lateness:
     expected = np.where(certain, means, 0.0)
     last = _last(duration_ns)
     rest = np.nan_to_num(late - expected)
-    pauses = last & (rest > PAUSE * noise) & (len(late) >= MIN_COLLECTIVES)
+    usual = float(np.median(rest.max(axis=1))) if len(rest) else 0.0
+    pauses = last & (rest > max(PAUSE * noise, PAUSE_OVER_LAST * usual)) & (len(late) >= MIN_COLLECTIVES)
     excess = np.where(pauses, rest, 0.0) + np.where(np.isnan(late), 0.0, expected)
     return Lateness(late, noise, persistent, pauses, np.maximum(excess, 0.0))
 
