@@ -175,10 +175,11 @@ def test_link_traffic_in_kernels_without_copies_is_zero_copy() -> None:
         build.row(GpuMetrics, time_ns=t * US, device=0, metric=metric, value=60.0 if t <= 500 or t >= 1_000 else 1.0)
     found = charges(build)
     assert found["link.zero_copy"] == 500 + 400
-    assert outcome(TraceBuilderWithoutMetrics(), "link.zero_copy")[0] == "not_applicable"
 
 
-def TraceBuilderWithoutMetrics() -> TraceBuilder:  # noqa: N802 - reads as a fixture
+def test_without_gpu_metrics_zero_copy_cannot_be_told() -> None:
     build = TraceBuilder()
     build.kernel(0, 10)
-    return build
+    state, reason = outcome(build, "link.zero_copy")
+    assert state == "not_applicable"
+    assert "--gpu-metrics-devices" in reason
