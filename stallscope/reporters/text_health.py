@@ -12,7 +12,7 @@ def write_health(paper: Paper, analysis: Analysis, *, everything: bool) -> None:
     """Notes of the capture, rules that broke, and waits that nobody looked for, by what would make that possible."""
     notes = [f"{note.id}: {note.message}" for note in analysis.capture.notes]
     notes += [f"rule {check.wait} failed: {check.reason}" for check in analysis.checks if check.outcome == "failed"]
-    missing = [f"{', '.join(waits)} not checked: {remedy}" for remedy, waits in _not_checked(analysis).items()]
+    missing = [_remedy(reason, ", ".join(waits)) for reason, waits in _not_checked(analysis).items()]
     if not notes and not missing:
         return
     paper.heading("Trace health")
@@ -26,16 +26,16 @@ def write_health(paper: Paper, analysis: Analysis, *, everything: bool) -> None:
 
 
 def _not_checked(analysis: Analysis) -> dict[str, list[str]]:
-    """Waits nobody could look for, by the remedy, most waits first; the capture's notes say theirs already."""
+    """Waits nobody could look for, by the reason, most waits first; the capture's notes say theirs already."""
     told = {note.id for note in analysis.capture.notes}
     grouped: dict[str, list[str]] = {}
     for check in analysis.checks:
         if check.outcome == "not_applicable" and check.reason.partition(":")[0] not in told:
-            grouped.setdefault(_remedy(check.reason), []).append(check.wait)
+            grouped.setdefault(check.reason, []).append(check.wait)
     return dict(sorted(grouped.items(), key=lambda item: -len(item[1])))
 
 
-def _remedy(reason: str) -> str:
+def _remedy(reason: str, waits: str) -> str:
     """The flags that would collect what is missing, where the reason ends with them; other reasons as they are."""
     _, found, flags = reason.rpartition(": profile with ")
-    return f"needs {flags}" if found else reason
+    return f"profile with {flags} to check {waits}" if found else f"{reason} (not checked: {waits})"

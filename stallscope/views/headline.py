@@ -15,6 +15,11 @@ WAITS_IN_KERNELS = frozenset(
 WAITS_ON_TRANSFERS = frozenset(
     ("comm.peer_wait", "comm.exposed", "alloc.relocate", "copy.pageable", "offload.exposed", "copy.exposed")
 )
+TELLING_SHARE = 0.01
+"""Share of the window from which a finding is told, and from which unexplained time is no detail."""
+FEW = 10
+"""Fewer device operations than this are no program to judge."""
+LOST_EVENTS = "env.dropped_events"
 REFUSES_IDLE_CLAIMS = "env.graph_level_trace"
 REFUSAL = "Cannot tell how long the GPU waited: CUDA graph replays are not in this trace, so idle time may be work"
 
@@ -83,9 +88,9 @@ def headline(analysis: Analysis) -> Headline:
     sentence = _sentence(analysis, waiting)
     if problems(analysis):
         return Headline(Verdict.WAITS, sentence, waiting)
-    missing = _not_looked_at(analysis)
-    if missing:
-        return Headline(Verdict.INCOMPLETE, f"{sentence}. No finding, but {missing}", waiting)
+    doubt = _doubt(analysis)
+    if doubt:
+        return Headline(Verdict.INCOMPLETE, f"{sentence}. No finding, but {doubt}", waiting)
     return Headline(Verdict.HEALTHY, f"{sentence}. Healthy: no removable wait of 1 % or more was found", waiting)
 
 
@@ -104,10 +109,31 @@ def _sentence(analysis: Analysis, waiting: int) -> str:
     return f"{who} {share(waiting / window if window else 0)} of {span}{'' if count == 1 else ' each'}"
 
 
-def _not_looked_at(analysis: Analysis) -> str:
+def _doubt(analysis: Analysis) -> str:
     """Why the absence of findings is no health certificate; empty when it is one."""
-    failed = [check.wait for check in analysis.checks if check.outcome == "failed"]
+    failed = sum(check.outcome == "failed" for check in analysis.checks)
     if failed:
-        return f"{len(failed)} rule{'s' if len(failed) > 1 else ''} failed"
+        return f"{failed} rule{'s' if failed > 1 else ''} failed"
     missing = [table for table in ("kernels", "api") if analysis.capture.collected.get(table) != "yes"]
-    return f"the trace lacks what the rules need: {', '.join(missing)}" if missing else ""
+    if missing:
+        return f"the trace lacks what the rules need: {', '.join(missing)}"
+    if any(note.id == LOST_EVENTS for note in analysis.capture.notes):
+        return "the profiler lost events"
+    unexplained = sum(device.ledger.get(UNATTRIBUTED, 0) for device in analysis.devices)
+    ratio = unexplained / max(1, sum(device.window_ns for device in analysis.devices))
+    if ratio >= TELLING_SHARE:
+        return f"{share(ratio)} is idle for reasons that the trace does not show"
+    operations = _operations(analysis)
+    return (
+        f"{operations} device operation{'s are' if operations > 1 else ' is'} too few to judge"
+        if 0 < operations < FEW
+        else ""
+    )
+
+
+def _operations(analysis: Analysis) -> int:
+    """Kernels and copies in the window; 0 when the document does not count them."""
+    if analysis.workload is None:
+        return 0
+    launches = sum(kernel.launches for kernel in analysis.workload.kernels)
+    return launches + sum(copy.copies for copy in analysis.workload.copies)

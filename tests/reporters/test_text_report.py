@@ -10,8 +10,14 @@ from report_samples import MS, alloc, finding, healthy, kernels, ledger, many, s
 
 from stallscope.model.analysis import Analysis, Capture, CaptureNote, Source
 from stallscope.model.findings import Check, Recoverable
+from stallscope.model.workload import KernelWork, Workload
 from stallscope.reporters.terminal import bar, cells, fit
 from stallscope.reporters.text import TextReporter
+
+DROPPED = Capture(
+    collected={"kernels": "yes", "api": "yes"}, notes=(CaptureNote(id="env.dropped_events", message="events lost"),)
+)
+ONE_LAUNCH = KernelWork(signature="s", kernel="k", grid=(1, 1, 1), block=(1, 1, 1), launches=1, time_ns=1)
 
 
 def rendered(analysis: Analysis, **options: object) -> str:
@@ -56,14 +62,14 @@ def test_healthy_trace_says_so_and_names_what_was_not_checked() -> None:
     text = rendered(healthy())
     assert "Healthy: no removable wait of 1 % or more was found" in text
     assert "Findings" not in text
-    assert " - uvm.fault_gpu not checked: not collected: add --cuda-um-gpu-page-faults\n" in text
+    assert " - not collected: add --cuda-um-gpu-page-faults (not checked: uvm.fault_gpu)\n" in text
 
 
 def test_waits_that_one_flag_would_show_share_a_line() -> None:
     reason = "CUDA_UM_GPU_PAGE_FAULT_EVENTS not collected: profile with --cuda-um-gpu-page-faults=true"
     checks = tuple(Check(wait=w, outcome="not_applicable", reason=reason) for w in ("uvm.fault_gpu", "uvm.thrash"))
     text = " ".join(rendered(trace(devices=(ledger(),), checks=checks)).split())
-    assert "- uvm.fault_gpu, uvm.thrash not checked: needs --cuda-um-gpu-page-faults=true" in text
+    assert "- profile with --cuda-um-gpu-page-faults=true to check uvm.fault_gpu, uvm.thrash" in text
 
 
 def test_trace_without_devices_is_not_healthy_and_quotes_the_diagnostic() -> None:
@@ -88,10 +94,16 @@ def test_graph_level_trace_refuses_the_headline() -> None:
     [
         ({"checks": (Check(wait="alloc.sync", outcome="failed", reason="KeyError"),)}, "1 rule failed"),
         ({"capture": Capture(collected={"kernels": "yes", "api": "no"})}, "the trace lacks what the rules need: api"),
+        ({"capture": DROPPED}, "the profiler lost events"),
+        (
+            {"devices": (ledger(unknown__unattributed=2 * MS),)},
+            "2.0 % is idle for reasons that the trace does not show",
+        ),
+        ({"workload": Workload(kernels=(ONE_LAUNCH,))}, "1 device operation is too few to judge"),
     ],
 )
 def test_nothing_found_by_rules_that_could_not_look_is_not_healthy(changes: dict[str, object], reason: str) -> None:
-    text = rendered(trace(devices=(ledger(),), **changes))
+    text = rendered(trace(**{"devices": (ledger(),), **changes}))
     assert f"No finding, but {reason}" in " ".join(text.split())
     assert "ealthy" not in text
 
