@@ -77,7 +77,7 @@ def write_place(paper: Paper, place: Place) -> None:
 
 def _place(place: Place) -> str:
     times = "once" if place.count == 1 else f"{place.count:,} times"
-    return f"{phrases.place(place)}, {times}, {duration(place.wait_ns)}"
+    return f"{times}, {duration(place.wait_ns)}: {phrases.place(place)}"
 
 
 def write_experiment(paper: Paper, number: int, finding: Finding, experiment: Experiment) -> None:

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from stallscope.model.analysis import Analysis
 from stallscope.reporters.terminal import Paper
 
 MAX_LINES = 6
+PROFILE = "profile with "
 
 
 def write_health(paper: Paper, analysis: Analysis, *, everything: bool) -> None:
     """Notes of the capture, rules that broke, and waits that nobody looked for, by what would make that possible."""
     notes = [f"{note.id}: {note.message}" for note in analysis.capture.notes]
     notes += [f"rule {check.wait} failed: {check.reason}" for check in analysis.checks if check.outcome == "failed"]
-    missing = [_remedy(reason, ", ".join(waits)) for reason, waits in _not_checked(analysis).items()]
+    missing = list(_not_checked(analysis))
     if not notes and not missing:
         return
     paper.heading("Trace health")
@@ -25,17 +28,20 @@ def write_health(paper: Paper, analysis: Analysis, *, everything: bool) -> None:
         paper.line(f" - … {len(missing) - limit} more: --all prints them", "dim")
 
 
-def _not_checked(analysis: Analysis) -> dict[str, list[str]]:
-    """Waits nobody could look for, by the reason, most waits first; the capture's notes say theirs already."""
+def _not_checked(analysis: Analysis) -> Iterator[str]:
+    """Waits nobody could look for, by what would change that, most waits first; notes of the capture say theirs."""
     told = {note.id for note in analysis.capture.notes}
     grouped: dict[str, list[str]] = {}
     for check in analysis.checks:
         if check.outcome == "not_applicable" and check.reason.partition(":")[0] not in told:
-            grouped.setdefault(check.reason, []).append(check.wait)
-    return dict(sorted(grouped.items(), key=lambda item: -len(item[1])))
+            grouped.setdefault(_remedy(check.reason) or check.reason, []).append(check.wait)
+    for reason, waits in sorted(grouped.items(), key=lambda item: -len(item[1])):
+        names = ", ".join(waits)
+        yield f"{reason} to check {names}" if reason.startswith(PROFILE) else f"{reason} (not checked: {names})"
 
 
-def _remedy(reason: str, waits: str) -> str:
-    """The flags that would collect what is missing, where the reason ends with them; other reasons as they are."""
-    _, found, flags = reason.rpartition(": profile with ")
-    return f"profile with {flags} to check {waits}" if found else f"{reason} (not checked: {waits})"
+def _remedy(reason: str) -> str:
+    """The flags that would collect what is missing, where the reason ends with them; else nothing."""
+    _, found, flags = reason.rpartition(f": {PROFILE}")
+    program = "nsys " if flags.startswith("-") else ""
+    return f"{PROFILE}{program}{flags}" if found else ""

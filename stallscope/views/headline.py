@@ -28,10 +28,10 @@ class Part(Enum):
     """What an id of the ledger says about the device at that moment."""
 
     WORK = "working"
-    KERNEL_WAIT = "waiting inside kernels"
-    TRANSFER = "only copies or communication"
-    IDLE = "idle, cause known"
-    UNEXPLAINED = "idle, unexplained"
+    KERNEL_WAIT = "kernels waiting"
+    TRANSFER = "copies or communication"
+    IDLE = "idle"
+    UNEXPLAINED = "unexplained"
 
 
 class Verdict(Enum):

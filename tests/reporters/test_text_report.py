@@ -42,7 +42,7 @@ def test_first_finding_shows_worth_evidence_place_and_experiment() -> None:
     assert lines[at + 1 : at + 6] == [
         "   The device drains in every cudaFree and stays idle until the next launch",
         "   supported: gaps after cudaFree: 40; idle inside cudaFree: 12.0 ms",
-        "   worst: step › layer, cudaFree, before touch, 30 times, 9.00 ms",
+        "   worst: 30 times, 9.00 ms: step › layer, cudaFree, before touch",
         "   try: Use the stream-ordered allocator",
         "     PYTORCH_ALLOC_CONF=backend:cudaMallocAsync",
     ]
@@ -68,8 +68,9 @@ def test_healthy_trace_says_so_and_names_what_was_not_checked() -> None:
 def test_waits_that_one_flag_would_show_share_a_line() -> None:
     reason = "CUDA_UM_GPU_PAGE_FAULT_EVENTS not collected: profile with --cuda-um-gpu-page-faults=true"
     checks = tuple(Check(wait=w, outcome="not_applicable", reason=reason) for w in ("uvm.fault_gpu", "uvm.thrash"))
-    text = " ".join(rendered(trace(devices=(ledger(),), checks=checks)).split())
-    assert "- profile with --cuda-um-gpu-page-faults=true to check uvm.fault_gpu, uvm.thrash" in text
+    other = Check(wait="uvm.evict", outcome="not_applicable", reason=reason.replace("GPU_PAGE_FAULT", "X"))
+    text = " ".join(rendered(trace(devices=(ledger(),), checks=(*checks, other))).split())
+    assert "- profile with nsys --cuda-um-gpu-page-faults=true to check uvm.fault_gpu, uvm.thrash, uvm.evict" in text
 
 
 def test_trace_without_devices_is_not_healthy_and_quotes_the_diagnostic() -> None:
