@@ -12,7 +12,10 @@ from dash.development.base_component import Component
 
 from stallscope_dashboard import ids
 from stallscope_dashboard.components import shell
+from stallscope_dashboard.pages import waits
 from stallscope_dashboard.pages.registry import NAVIGATION, content
+from stallscope_dashboard.routes.export import export_routes
+from stallscope_dashboard.routes.places import places_routes
 from stallscope_dashboard.routes.timeline import timeline_routes
 from stallscope_dashboard.security import LOOPBACK, Access, protect
 from stallscope_dashboard.urls import View
@@ -49,7 +52,9 @@ def create_app(workspace: Workspace, access: Access = LOOPBACK) -> Dash:
     logging.getLogger("werkzeug").setLevel(logging.ERROR)
     app.layout = shell.frame()
     _register_router(app, workspace)
-    app.server.register_blueprint(timeline_routes(workspace))
+    waits.register(app, workspace)
+    for routes in (timeline_routes, export_routes, places_routes):
+        app.server.register_blueprint(routes(workspace))
 
     protect(app.server, access, lru_cache(maxsize=1)(app.csp_hashes))
     return app

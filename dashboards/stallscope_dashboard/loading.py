@@ -7,15 +7,12 @@ from pathlib import Path
 
 import msgspec
 
-from stallscope.api import analyze_trace
+from stallscope.api import examine_trace
 from stallscope.errors import InputError
 from stallscope.ingest.open import open_trace
 from stallscope.model.analysis import Analysis
-from stallscope.timeline.timeline import Timeline
 from stallscope.views.charges import charges_of
 from stallscope.views.lane_build import build_lanes
-from stallscope.waits.catalogue import all_rules
-from stallscope.waits.runner import diagnose
 from stallscope_dashboard.workspace import Announce, Loaded, Stage
 
 _REPORT_KEY = b'"schema_version"'
@@ -34,11 +31,9 @@ def load(paths: Sequence[Path], announce: Announce) -> Loaded:
         return Loaded(read_report(path))
     trace = open_trace(path)
     announce(Stage.ANALYZING)
-    timeline = Timeline(trace)
-    analysis = analyze_trace(trace)
-    charges = charges_of(timeline, diagnose(timeline, all_rules()).charges)
+    found = examine_trace(trace)
     announce(Stage.INDEXING)
-    return Loaded(analysis, build_lanes(timeline, charges))
+    return Loaded.of(found.analysis, build_lanes(found.timeline, charges_of(found.timeline, found.charges)))
 
 
 def is_report(path: Path) -> bool:

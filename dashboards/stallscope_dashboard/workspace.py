@@ -12,6 +12,7 @@ from pathlib import Path
 
 from stallscope.errors import StallscopeError
 from stallscope.model.analysis import Analysis
+from stallscope.views.charge_query import ChargeRows
 from stallscope.views.lanes import LaneTable
 
 
@@ -38,10 +39,16 @@ STAGE_TEXT: dict[Stage, str] = {
 
 @dataclass(frozen=True, slots=True)
 class Loaded:
-    """What the pages of one run read. `lanes` is None for a saved report, which has no events."""
+    """What the pages of one run read. `lanes` and `rows` are None for a saved report, which has no events."""
 
     analysis: Analysis
     lanes: LaneTable | None = None
+    rows: ChargeRows | None = None
+
+    @classmethod
+    def of(cls, analysis: Analysis, lanes: LaneTable) -> Loaded:
+        """Everything about a trace."""
+        return cls(analysis, lanes, ChargeRows(lanes))
 
 
 Announce = Callable[[Stage], None]

@@ -17,28 +17,27 @@ from stallscope_dashboard.components.ledger import ledger_panel
 from stallscope_dashboard.components.links import link
 from stallscope_dashboard.components.states import empty
 from stallscope_dashboard.components.steps import step_panel
-from stallscope_dashboard.urls import View
-from stallscope_dashboard.workspace import Loaded
+from stallscope_dashboard.pages.request import PageRequest
 
 PATH = "/"
 TITLE = "Overview"
 
 
-def layout(view: View, loaded: Loaded) -> Component:
+def layout(request: PageRequest) -> Component:
     """The whole page of one run."""
-    analysis = loaded.analysis
+    analysis = request.analysis
     verdict = headline(analysis)
     return html.Div(
         [
             html.Div(
-                [html.H1(verdict.sentence, className="headline"), _sources(analysis), _tiles(analysis, view.run)],
+                [html.H1(verdict.sentence, className="headline"), _sources(analysis), _tiles(analysis, request.run)],
                 className=f"hero verdict-{verdict.verdict.name.lower()}",
             ),
             *banners(analysis),
             html.Div(
                 [
-                    html.Div([_findings(analysis, view.run), *(step_panel(step_strip(s)) for s in analysis.steps)]),
-                    html.Div([ledger_panel(analysis, view.run)] if analysis.devices else []),
+                    html.Div([_findings(analysis, request.run), *(step_panel(step_strip(s)) for s in analysis.steps)]),
+                    html.Div([ledger_panel(analysis, request.run)] if analysis.devices else []),
                 ],
                 className="columns columns-overview",
             ),
