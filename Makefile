@@ -7,7 +7,7 @@ BIN := $(VENV)/bin
 DEMO_TRACE ?= sample_traces/h200/py_alloc_sync.sqlite
 PYTEST_ARGS ?=
 
-.PHONY: help demo test check format schema readme clean
+.PHONY: golden help demo test check format schema readme clean
 
 help:
 	@echo 'make demo     analyze a bundled capture of an H200 and print the report'
@@ -15,6 +15,7 @@ help:
 	@echo 'make check    every check again, in the virtual environment that is there'
 	@echo 'make format   apply the formatter and the safe lint fixes'
 	@echo 'make schema   write the JSON Schema of the analysis document again'
+	@echo 'make golden   write the analyses of the sample traces again'
 	@echo 'make readme   write the example of README.md again'
 	@echo 'make clean    remove the virtual environment and the caches'
 
@@ -39,6 +40,9 @@ format:
 
 schema:
 	$(BIN)/python -m stallscope.schema.generate
+
+golden:
+	$(BIN)/python tools/golden.py
 
 readme:
 	$(BIN)/python tools/readme.py
