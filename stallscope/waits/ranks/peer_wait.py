@@ -32,7 +32,8 @@ def detect(ranks: Ranks, *, everything: bool = False) -> RankOutcome:
     if len(ranks.summaries) < 2 or not len(instances):
         return RankOutcome((Check(wait=WAIT, outcome="not_applicable", reason=_missing(ranks)),))
     waits = Arrivals.of(ranks, instances)
-    late = lateness(waits.duration_ns)
+    worth_ns = 0.0 if everything else MIN_SHARE * ranks.window_ns / len(ranks.summaries)
+    late = lateness(waits.duration_ns, worth_ns)
     found = _finding(ranks, waits, late)
     told = found is not None and (everything or found.share >= MIN_SHARE)
     check = Check(wait=WAIT, outcome="found" if told else "clean", reason="" if told else _clean(waits, late))

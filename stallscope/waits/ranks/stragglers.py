@@ -47,15 +47,17 @@ class Lateness:
         return found[np.argsort(-harm[found], kind="stable")]
 
 
-def lateness(duration_ns: Float64Array) -> Lateness:
+def lateness(duration_ns: Float64Array, worth_ns: float = 0.0) -> Lateness:
     """From the time each participant spent in each synchronizing collective (NaN = absent).
+
+    A participant's pauses count when together they reach `worth_ns`: rare long arrivals are part of any noise.
 
     All leave together, so whoever spent less arrived later: durations need no common clock. The test statistic of a
     participant is its mean lateness (winsorized at 5 sigma, sample size corrected for lag-1 autocorrelation) against
     the noise of one arrival; a consistent shift below one sigma is never called a straggler.
     """
     late = _against_others(duration_ns)
-    typical = np.nanmedian(late, axis=0) if len(late) else np.zeros(late.shape[1])
+    typical = np.array([_median(column) for column in late.T])
     noise = _noise(late - typical, duration_ns)
     means, certain = _persistent(late, noise)
     persistent = np.flatnonzero(certain)
@@ -64,6 +66,7 @@ def lateness(duration_ns: Float64Array) -> Lateness:
     rest = np.nan_to_num(late - expected)
     usual = float(np.median(rest.max(axis=1))) if len(rest) else 0.0
     pauses = last & (rest > max(PAUSE * noise, PAUSE_OVER_LAST * usual)) & (len(late) >= MIN_COLLECTIVES)
+    pauses &= np.where(pauses, rest, 0.0).sum(axis=0) >= worth_ns
     excess = np.where(pauses, rest, 0.0) + np.where(np.isnan(late), 0.0, expected)
     return Lateness(late, noise, persistent, pauses, np.maximum(excess, 0.0))
 
@@ -79,11 +82,17 @@ def _against_others(duration_ns: Float64Array) -> Float64Array:
 
 def _noise(residual: Float64Array, duration_ns: Float64Array) -> float:
     """Robust standard deviation of one arrival; a lateness also carries the noise of the others' mean."""
-    if not np.isfinite(residual).any():
+    if not len(residual):
         return 0.0
-    spread = _TO_SIGMA * float(np.nanmedian(np.abs(residual)))
+    spread = _TO_SIGMA * _median(np.abs(residual).ravel())
     members = float(np.median((~np.isnan(duration_ns)).sum(axis=1)))
     return spread / float(np.sqrt(1 + 1 / max(members - 1, 1)))
+
+
+def _median(values: Float64Array) -> float:
+    """Median of what is there; 0 of nothing."""
+    there = values[~np.isnan(values)]
+    return float(np.median(there)) if len(there) else 0.0
 
 
 def _persistent(late: Float64Array, noise: float) -> tuple[Float64Array, BoolArray]:

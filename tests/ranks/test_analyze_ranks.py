@@ -1,0 +1,165 @@
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from rank_simulation import Run, simulate
+from straggler_score import analyzed, named_ranks
+
+from stallscope.api import examine_trace
+from stallscope.errors import InputError
+from stallscope.model.analysis import Analysis
+from stallscope.model.findings import Finding
+from stallscope.ranks import compare_ranks
+
+
+def the(analysis: Analysis, wait: str) -> Finding:
+    found = [finding for finding in analysis.findings if finding.wait == wait]
+    assert len(found) == 1
+    return found[0]
+
+
+def evidence(finding: Finding) -> dict[str, float]:
+    return {item.label: item.value for item in finding.evidence}
+
+
+def test_a_rank_held_up_by_its_data_is_named_with_that_wait() -> None:
+    analysis = analyzed(simulate(Run(late={5: 2_000_000}, cause="input")))
+    finding = the(analysis, "comm.peer_wait")
+    assert finding.title == "7 ranks wait in collectives for rank 5, held up there by input.wait"
+    assert finding.evidence_level == "supported"
+    facts = evidence(finding)
+    assert facts["rank 5 arrives last"] == 30
+    assert facts["rank 5 arrives late by (mean)"] == pytest.approx(2_000_000, rel=0.02)
+    # The first step begins before the window.
+    assert facts["rank 5: input.wait beyond the others before arriving"] == pytest.approx(29 * 2_000_000, rel=0.02)
+    assert facts["clock alignment error (1 sigma)"] < 3_000
+    assert "most on rank 5" in the(analysis, "input.wait").title
+
+
+def test_a_rank_that_computes_longer_is_told_so() -> None:
+    analysis = analyzed(simulate(Run(late={2: 1_000_000}, drift_ppm=40, offset_ns=10**12)))
+    finding = the(analysis, "comm.peer_wait")
+    assert finding.title == "7 ranks wait in collectives for rank 2, busy computing longer than the others"
+    # Without rank 2's lateness the last of the seven others is waited for: 1.35 sigma of 50 µs.
+    assert finding.recoverable_ns.high == pytest.approx(7 * 30 * (1_000_000 - 67_000), rel=0.03)
+    assert finding.wait_ns >= finding.recoverable_ns.high
+
+
+def test_ledgers_still_sum_to_their_windows_and_the_waiting_left_the_exposed_part() -> None:
+    analysis = analyzed(simulate(Run(late={5: 2_000_000})))
+    for device in analysis.devices:
+        assert sum(device.ledger.values()) == device.window_ns
+    waiting = sum(device.ledger.get("comm.peer_wait", 0) for device in analysis.devices)
+    assert the(analysis, "comm.peer_wait").wait_ns == waiting
+    exposed = sum(device.ledger["comm.exposed"] for device in analysis.devices)
+    assert exposed == pytest.approx(8 * 30 * 300_000, rel=0.01)
+    assert the(analysis, "comm.exposed").wait_ns == exposed
+    assert [device.device for device in analysis.devices] == [f"rank {r} GPU 0" for r in range(8)]
+    assert [device.rank for device in analysis.devices] == list(range(8))
+
+
+def test_pauses_of_one_rank_and_of_all_ranks_are_told_apart() -> None:
+    one = the(analyzed(simulate(Run(pauses={(10, 3): 30_000_000}))), "comm.peer_wait")
+    assert "for rank 3" in one.title
+    everyone = {(3 * r + 2, r): 30_000_000 for r in range(8)}
+    assert the(analyzed(simulate(Run(pauses=everyone))), "comm.peer_wait").title.startswith(
+        "Pauses of 8 ranks by turns"
+    )
+
+
+def test_no_straggler_leaves_at_most_a_note() -> None:
+    analysis = analyzed(simulate(Run(noise_ns=80_000)))
+    finding = the(analysis, "comm.peer_wait")
+    assert finding.severity == "note"
+    assert finding.recoverable_ns.high == 0
+    assert "no rank stands out" in finding.title
+    assert not any(f.wait == "comm.peer_wait" for f in analyzed(simulate(Run(noise_ns=1_000))).findings)
+
+
+@pytest.mark.parametrize("noise", ["normal", "exponential"])
+def test_planted_stragglers_are_found_and_none_is_invented(noise: str) -> None:
+    right = named = 0
+    for seed in range(10):
+        base = Run(ranks=6, seed=seed, noise=noise, drift_ppm=50, offset_ns=10**12, sequences=seed % 2 == 0)  # type: ignore[arg-type]
+        right += named_ranks(simulate(replace(base, late={seed % 6: 100_000}))) == {seed % 6}
+        named += bool(named_ranks(simulate(base)))
+    assert (right, named) == (10, 0)
+
+
+def test_captures_that_began_later_still_match() -> None:
+    run = Run(late={5: 2_000_000}, sequences=False, first_step={2: 6, 7: 3})
+    finding = the(analyzed(simulate(run)), "comm.peer_wait")
+    assert "for rank 5" in finding.title
+    assert any("matched by their order" in caveat for caveat in finding.caveats)
+    assert not any("not among the traces" in caveat for caveat in finding.caveats)
+
+
+def test_missing_ranks_are_a_caveat() -> None:
+    finding = the(analyzed(simulate(Run(late={5: 2_000_000}, dropped=frozenset({0, 1})))), "comm.peer_wait")
+    assert "for rank 5" in finding.title
+    assert any("2 of the group's ranks" in caveat for caveat in finding.caveats)
+
+
+def test_a_rank_that_fails_is_a_note_and_the_rest_is_analyzed() -> None:
+    traces = {f"rank{rank}.json": trace for rank, trace in enumerate(simulate(Run(ranks=4, late={2: 2_000_000})))}
+
+    def examine(path: Path) -> object:
+        if path.name == "rank1.json":
+            raise InputError("broken JSON at line 3", file=path.name)
+        if path.name == "rank3.json":
+            raise ZeroDivisionError("oops")
+        return examine_trace(traces[path.name])
+
+    analysis = compare_ranks([Path(name) for name in traces], examine, workers=1)  # type: ignore[arg-type]
+    notes = [note.message for note in analysis.capture.notes if note.id == "env.failed_rank"]
+    assert notes == [
+        "rank1.json (trace 2) was left out: broken JSON at line 3",
+        "rank3.json (trace 4) was left out: ZeroDivisionError: oops",
+    ]
+    assert {device.rank for device in analysis.devices} == {0, 2}
+    assert "for rank 2" in the(analysis, "comm.peer_wait").title
+
+
+def test_all_ranks_failing_is_an_error() -> None:
+    def examine(path: Path) -> object:
+        raise InputError("unreadable", file=path.name, next_step="look")
+
+    with pytest.raises(InputError, match="unreadable"):
+        compare_ranks([Path("a"), Path("b")], examine, workers=1)  # type: ignore[arg-type]
+
+
+def test_equal_ranks_are_numbered_in_the_order_given() -> None:
+    traces = [replace(t, source=replace_rank(t.source, 0)) for t in simulate(Run(ranks=3, late={1: 2_000_000}))]
+    by_path = {Path(f"t{index}.json"): trace for index, trace in enumerate(traces)}
+    analysis = compare_ranks(list(by_path), lambda path: examine_trace(by_path[path]), workers=1)
+    assert [source.rank for source in analysis.sources] == [0, 1, 2]
+    assert any(note.id == "env.rank_order" for note in analysis.capture.notes)
+    assert "for rank 1" in the(analysis, "comm.peer_wait").title
+
+
+def replace_rank(source: object, rank: int) -> object:
+    import msgspec
+
+    return msgspec.structs.replace(source, rank=rank)  # type: ignore[type-var]
+
+
+def test_the_merged_document_round_trips_and_progress_is_told() -> None:
+    traces = {Path(t.source.name): t for t in simulate(Run(ranks=3))}
+    heard: list[tuple[str, float | None]] = []
+    analysis = compare_ranks(
+        list(traces),
+        lambda path: examine_trace(traces[path]),
+        workers=1,
+        progress=lambda stage, share: heard.append((stage, share)),
+    )
+    assert Analysis.from_json(analysis.to_json()) == analysis
+    assert [stage for stage, _ in heard] == ["rank0.json (1 of 3)", "rank1.json (2 of 3)", "rank2.json (3 of 3)"]
+    assert heard[-1][1] == 1.0
+    assert analysis.workload is not None
+    assert {k.kernel: k.launches for k in analysis.workload.kernels}["gemm"] == 3 * 30 * 4
+    assert analysis.workload.steps is not None
+    assert analysis.workload.steps.devices == 3
+    assert [c.outcome for c in analysis.checks if c.wait == "comm.bandwidth"] == ["clean"]
+    assert [c.outcome for c in analysis.checks if c.wait == "comm.order"] == ["not_applicable"]
