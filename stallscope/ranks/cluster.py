@@ -135,7 +135,7 @@ def _submitted(client: Client, examine: Examine, paths: Sequence[Path]) -> Itera
         client.submit(report_rank, examine, path, pure=False, retries=0): position
         for position, path in enumerate(paths)
     }
-    for future in as_completed(list(futures)):  # type: ignore[no-untyped-call]
+    for future in as_completed(list(futures), loop=client.loop):  # type: ignore[no-untyped-call]
         yield futures[future], _result(future)
         future.release()
 

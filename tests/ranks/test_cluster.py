@@ -1,0 +1,132 @@
+from __future__ import annotations
+
+import gzip
+import json
+import sys
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from stallscope.api import Options, analyze
+from stallscope.errors import InputError, ToolMissingError, UsageError
+from stallscope.ingest.open import OpenOptions
+from stallscope.ranks import cluster, compare_ranks, rank_files
+from stallscope.ranks.task import examine_file
+
+STEPS = 12
+OPTIONS = Options(opening=OpenOptions(use_cache=False))
+
+
+def events(rank: int) -> list[dict[str, Any]]:
+    """Rank 1 loads 2 ms longer than the others before every all-reduce."""
+    rows: list[dict[str, Any]] = []
+    now, loading = 1_000.0, 2_500.0 if rank == 1 else 500.0
+
+    def row(category: str, name: str, ts: float, dur: float, **args: Any) -> None:
+        tid = 7 if category == "kernel" else 1
+        rows.append(
+            {"ph": "X", "cat": category, "name": name, "pid": 1, "tid": tid, "ts": ts, "dur": dur, "args": args}
+        )
+
+    for step in range(STEPS):
+        end = now + 2_500 + 1_010 + 300
+        ids = (2 * step + 1, 2 * step + 2)
+        row("user_annotation", "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__", now + 1, loading - 2)
+        row("cuda_runtime", "cudaLaunchKernel", now + loading, 5, correlation=ids[0])
+        row("cuda_runtime", "cudaLaunchKernel", now + loading + 5, 5, correlation=ids[1])
+        row("kernel", "gemm", now + loading + 10, 1_000, device=rank, context=1, stream=7, correlation=ids[0])
+        facts = {"Collective name": "allreduce", "Process Group Name": "0", "Seq": step, "Group size": 3}
+        name, begin = "ncclDevKernel_AllReduce_Sum_f32_RING_LL", now + loading + 1_010
+        row("kernel", name, begin, end - begin, device=rank, context=1, stream=20, correlation=ids[1], **facts)
+        row(
+            "cuda_runtime",
+            "cudaDeviceSynchronize",
+            now + loading + 20,
+            end + 5 - now - loading - 20,
+            correlation=10_000 + step,
+        )
+        now = end + 20
+    return rows
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    place = tmp_path / "ranks"
+    place.mkdir()
+    for rank in range(3):
+        document = {"traceEvents": events(rank), "distributedInfo": {"rank": rank}}
+        (place / f"rank{rank}.pt.trace.json.gz").write_bytes(gzip.compress(json.dumps(document).encode()))
+    (place / "notes.txt").write_text("no trace")
+    return place
+
+
+def test_a_folder_of_ranks_is_one_run(folder: Path) -> None:
+    analysis = analyze(rank_files([folder]), OPTIONS)
+    assert [source.rank for source in analysis.sources] == [0, 1, 2]
+    titles = [finding.title for finding in analysis.findings if finding.wait == "comm.peer_wait"]
+    assert titles == ["2 ranks wait in collectives for rank 1, held up there by input.wait"]
+    assert not [note for note in analysis.capture.notes if note.id == "env.failed_rank"]
+
+
+def test_folders_are_read_in_natural_order_and_empty_ones_refused(tmp_path: Path) -> None:
+    for name in ("rank10.json", "rank9.json", ".hidden.json"):
+        (tmp_path / name).write_text('{"traceEvents": []}')
+    assert [path.name for path in rank_files([tmp_path])] == ["rank9.json", "rank10.json"]
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(InputError, match="without any trace"):
+        rank_files([tmp_path / "empty"])
+
+
+@pytest.mark.filterwarnings("default")
+def test_processes_a_scheduler_and_this_process_say_the_same(folder: Path) -> None:
+    distributed = pytest.importorskip("distributed")
+    examine, paths = partial(examine_file, options=OPTIONS), rank_files([folder])
+    (folder / "rank2.pt.trace.json.gz").write_bytes(b"\x1f\x8bdamaged")
+    serial = compare_ranks(paths, examine, workers=1).to_json()
+    assert "rank2.pt.trace.json.gz (trace 3) was left out" in serial
+    assert compare_ranks(paths, examine, workers=2).to_json() == serial
+    with distributed.LocalCluster(
+        n_workers=1, threads_per_worker=1, processes=False, dashboard_address=None
+    ) as running:
+        assert compare_ranks(paths, examine, scheduler=running.scheduler_address).to_json() == serial
+
+
+@pytest.mark.filterwarnings("default")
+def test_no_scheduler_is_a_usage_error(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("distributed")
+    monkeypatch.setattr(cluster, "CONNECT_S", 0.2)
+    with pytest.raises(UsageError, match="no Dask scheduler answers"):
+        compare_ranks(rank_files([folder]), partial(examine_file, options=OPTIONS), scheduler="tcp://127.0.0.1:1")
+
+
+def test_a_scheduler_needs_dask_and_several_ranks_do_not(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cluster, "_has_dask", lambda: False)
+    monkeypatch.setitem(sys.modules, "distributed", None)
+    examine, paths = partial(examine_file, options=OPTIONS), rank_files([folder])
+    with pytest.raises(ToolMissingError, match="Dask"):
+        compare_ranks(paths, examine, scheduler="tcp://127.0.0.1:1")
+    assert len(compare_ranks(paths, examine).devices) == 3
+
+
+def test_memory_and_size_bound_the_number_of_processes(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    paths = rank_files([folder])
+    assert cluster.local_workers(paths) == 1
+    monkeypatch.setattr(cluster, "unpacked_bytes", lambda _: 1 << 30)
+    monkeypatch.setattr(cluster, "_cores", lambda: 16)
+    monkeypatch.setattr(cluster, "free_bytes", lambda: 100 << 30)
+    assert cluster.local_workers(paths) == 3
+    monkeypatch.setattr(cluster, "free_bytes", lambda: 3 << 30)
+    assert cluster.local_workers(paths) == 2
+    monkeypatch.setattr(cluster, "free_bytes", lambda: 1 << 30)
+    assert cluster.local_workers(paths) == 1
+
+
+def test_gzip_counts_unpacked(tmp_path: Path) -> None:
+    (tmp_path / "a").write_bytes(b"\x1f\x8b" + b"x" * 98)
+    (tmp_path / "b").write_bytes(b"x" * 100)
+    assert cluster.unpacked_bytes(tmp_path / "a") == 1_200
+    assert cluster.unpacked_bytes(tmp_path / "b") == 100
+    assert cluster.unpacked_bytes(tmp_path) == 12 * 200
+    assert cluster.unpacked_bytes(tmp_path / "none") == 0
