@@ -13,6 +13,7 @@ from stallscope.ingest.open import OpenOptions, open_trace
 from stallscope.model.analysis import Analysis, Capture, Step, Tool
 from stallscope.model.trace import Trace
 from stallscope.timeline.intervals import IntervalSet
+from stallscope.timeline.scope import require_scope
 from stallscope.timeline.timeline import WHOLE, Scope, Timeline
 from stallscope.timeline.workload import measure_workload
 from stallscope.waits.catalogue import all_rules
@@ -35,16 +36,16 @@ class Options:
 def analyze(
     paths: str | os.PathLike[str] | Sequence[str | os.PathLike[str]], options: Options | None = None
 ) -> Analysis:
-    """Diagnose a trace, or several traces as the ranks of one run.
+    """Diagnose a trace, or several traces (or a folder of them) as the ranks of one run.
 
     Raises `stallscope.errors.InputError` for what cannot be read, `ToolMissingError` when a report needs nsys.
     """
     chosen = options or Options()
-    files = [Path(p) for p in ([paths] if isinstance(paths, (str, os.PathLike)) else paths)]
+    from stallscope.ranks import analyze_ranks, rank_files
+
+    files = rank_files(Path(p) for p in ([paths] if isinstance(paths, (str, os.PathLike)) else paths))
     if len(files) == 1:
         return analyze_one(files[0], chosen)
-    from stallscope.ranks import analyze_ranks
-
     return analyze_ranks(files, chosen)
 
 
@@ -70,6 +71,7 @@ def analyze_trace(trace: Trace, scope: Scope = WHOLE, *, everything: bool = Fals
 def examine_trace(trace: Trace, scope: Scope = WHOLE, *, everything: bool = False) -> Examination:
     """Diagnose one opened trace and keep the timeline, for reports and exports that draw it."""
     timeline = Timeline(trace, scope)
+    require_scope(timeline)
     diagnosis = diagnose(timeline, all_rules(), everything=everything)
     steps = timeline.steps
     analysis = Analysis(
