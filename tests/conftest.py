@@ -5,6 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
+
+# A loaded machine is slow, not wrong: no example has a deadline.
+settings.register_profile("stallscope", deadline=None)
+settings.load_profile("stallscope")
 
 REPOSITORY = Path(__file__).resolve().parent.parent
 

@@ -19,6 +19,8 @@ TOOL_DOMAINS = r"(?i)^(nccl|cccl|cub|thrust|gil trace|cublas|cudnn|cusolver|cusp
 
 MIN_STEPS = 3
 """A range name must repeat this often on one thread before its ranges count as steps."""
+MIN_STEP_COVER = 0.3
+"""Steps follow each other: from the first to the last they cover at least this part of the time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,6 +122,8 @@ class RangeTree:
                 continue
             found = StepRanges(name, thread, self.ranges.start_ns[rows], self.ranges.end_ns[rows])
             covered = int((found.ends - found.starts).sum())
+            if covered < MIN_STEP_COVER * int(found.ends.max() - found.starts.min()):
+                continue
             if best is None or covered > best[0]:
                 best = (covered, found)
         return best[1] if best else None
