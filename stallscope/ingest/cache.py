@@ -110,9 +110,13 @@ class TraceCache:
 
     @contextmanager
     def export_place(self, key: str) -> Iterator[Path]:
-        """Where the SQLite export of a report is, or will be, kept."""
-        folder = _made(self._folder / "exports")
-        place = folder / f"{key}.sqlite"
+        """Where the SQLite export of a report is, or will be, kept; a passing place if that cannot be written."""
+        try:
+            place = _made(self._folder / "exports") / f"{key}.sqlite"
+        except OSError:
+            with passing_place() as place:
+                yield place
+            return
         yield place
         with suppress(OSError):
             os.utime(place)
@@ -127,6 +131,13 @@ class TraceCache:
                 return
             total -= size
             shutil.rmtree(entry, ignore_errors=True) if entry.is_dir() else entry.unlink(missing_ok=True)
+
+
+@contextmanager
+def passing_place() -> Iterator[Path]:
+    """Room for one SQLite export that is gone afterwards."""
+    with tempfile.TemporaryDirectory(prefix="stallscope-") as folder:
+        yield Path(folder) / "export.sqlite"
 
 
 def content_sha256(paths: list[Path]) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import stat
 import zlib
+from collections import Counter
 from pathlib import Path
 
 from stallscope.errors import InputError
@@ -26,6 +27,7 @@ _FOREIGN: tuple[tuple[bytes, str, str], ...] = (
     (b"\x28\xb5\x2f\xfd", "a zstd archive", "unpack it (zstd -d) and give the trace inside"),
     (b"\xfd7zXZ\x00", "an xz archive", "unpack it (xz -d) and give the trace inside"),
     (b"BZh", "a bzip2 archive", "unpack it (bunzip2) and give the trace inside"),
+    (bytes(16), "an export that was interrupted: its header was never written", "export the report again"),
     (b"\x7fELF", "a program, not a trace", "profile it: stallscope run -- PROGRAM"),
 )
 
@@ -81,13 +83,20 @@ def _sample(path: Path) -> bytes:
 
 def _folder(path: Path) -> SourceFormat:
     try:
-        suffixes = {entry.suffix for entry in path.iterdir()}
+        suffixes = Counter(entry.suffix for entry in path.iterdir())
     except OSError as error:
         raise unreadable(path, error) from error
     if SUFFIXES[0] in suffixes:
         return "nsys-parquet"
     if SUFFIXES[1] in suffixes:
         return "nsys-arrow"
+    for suffix in (".nsys-rep", ".qdrep", ".sqlite"):
+        if suffixes[suffix]:
+            raise InputError(
+                f"a folder with {suffixes[suffix]} {suffix} file(s), not an export",
+                file=path.name,
+                next_step="give the files themselves",
+            )
     raise InputError("a folder without Parquet or Arrow files, so not an nsys export", file=path.name, next_step=_GIVE)
 
 

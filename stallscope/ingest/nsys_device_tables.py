@@ -6,6 +6,7 @@ from collections.abc import Iterable
 
 import polars as pl
 
+from stallscope.ingest import nsys_enums as enums
 from stallscope.ingest import nsys_schema as schema
 from stallscope.ingest.nsys_registry import Registry
 from stallscope.ingest.nsys_rows import device_spans, spans, timed, with_device, zero_if_null
@@ -57,12 +58,12 @@ def copies(registry: Registry, table: str) -> tuple[Frame, Frame]:
         *_PLACE, "bytes", "copyKind", "srcKind", "dstKind", "graphNodeId", "migrationCause", "virtualAddress"
     )
     rows = device_spans(registry, table, registry.read(table, wanted))
-    kind = registry.enum(schema.COPY_KIND, rows.get_column("copyKind"), CopyKind.UNKNOWN).alias("kind")
+    kind = registry.enum(enums.COPY_KIND, rows.get_column("copyKind"), CopyKind.UNKNOWN).alias("kind")
     rows = rows.with_columns(kind)
-    migrated = rows.filter(pl.col("kind") >= schema.MIGRATION)
-    copied = rows.filter(pl.col("kind") < schema.MIGRATION)
+    migrated = rows.filter(pl.col("kind") >= enums.MIGRATION)
+    copied = rows.filter(pl.col("kind") < enums.MIGRATION)
     sides = [
-        registry.enum(schema.MEMORY_KIND, copied.get_column(column), MemoryKind.UNKNOWN).alias(name)
+        registry.enum(enums.MEMORY_KIND, copied.get_column(column), MemoryKind.UNKNOWN).alias(name)
         for column, name in (("srcKind", "source_kind"), ("dstKind", "target_kind"))
     ]
     graph_node = zero_if_null("graphNodeId").alias("graph_node")
@@ -73,14 +74,14 @@ def copies(registry: Registry, table: str) -> tuple[Frame, Frame]:
 
 
 def _migrations(registry: Registry, rows: Frame) -> Frame:
-    cause = registry.enum(schema.MIGRATION_CAUSE, rows.get_column("migrationCause"), MigrationCause.UNKNOWN)
+    cause = registry.enum(enums.MIGRATION_CAUSE, rows.get_column("migrationCause"), MigrationCause.UNKNOWN)
     return rows.with_columns(cause.alias("cause")).select(
         pl.col("start").alias("start_ns"),
         pl.col("end").alias("end_ns"),
         "device",
         "process",
         zero_if_null("bytes").alias("bytes"),
-        (pl.col("kind") - schema.MIGRATION).cast(pl.Int8).alias("kind"),
+        (pl.col("kind") - enums.MIGRATION).cast(pl.Int8).alias("kind"),
         "cause",
         zero_if_null("virtualAddress").alias("address"),
     )
@@ -120,7 +121,7 @@ def syncs(registry: Registry, table: str, known: Frame) -> Frame:
     if unplaced.height:
         rows = pl.concat([rows.drop_nulls("device"), with_device(registry, table, unplaced)]).sort("start")
     number = rows.select(pl.coalesce("syncType", "deprecatedSyncType")).to_series()
-    kind = registry.enum(schema.SYNC_KIND, number, SyncKind.UNKNOWN).alias("kind")
+    kind = registry.enum(enums.SYNC_KIND, number, SyncKind.UNKNOWN).alias("kind")
     return rows.with_columns(kind).select(
         *(column for column in _place() if column.meta.output_name() != "stream"),
         _id_or_none("streamId").alias("stream"),
@@ -193,10 +194,10 @@ def memory_events(registry: Registry, table: str) -> Frame:
     )
     rows = registry.read(table, {**wanted, **integers("localMemoryPoolAddress", *pool)})
     rows = with_device(registry, table, timed(registry, table, rows, "start"))
-    kind = registry.enum(schema.MEMORY_KIND, rows.get_column("memKind"), MemoryKind.UNKNOWN).alias("kind")
-    operation = registry.enum(schema.MEMORY_OPERATION, rows.get_column("memoryOperationType"), schema.ALLOCATED)
+    kind = registry.enum(enums.MEMORY_KIND, rows.get_column("memKind"), MemoryKind.UNKNOWN).alias("kind")
+    operation = registry.enum(enums.MEMORY_OPERATION, rows.get_column("memoryOperationType"), enums.ALLOCATED)
     held = ("pool_threshold_bytes", "pool_bytes", "pool_used_bytes")
-    return rows.with_columns(kind, (operation == schema.FREED).alias("is_free")).select(
+    return rows.with_columns(kind, (operation == enums.FREED).alias("is_free")).select(
         pl.col("start").alias("time_ns"),
         "process",
         "device",
@@ -213,8 +214,8 @@ def memory_events(registry: Registry, table: str) -> Frame:
 def pool_trims(registry: Registry, table: str) -> Frame:
     """Columns of `PoolTrims`."""
     rows = timed(registry, table, registry.read(table, integers("start", "globalPid", "operationType")), "start")
-    operation = registry.enum(schema.POOL_OPERATION, rows.get_column("operationType"), 0)
-    rows = rows.filter(operation == schema.TRIMMED)
+    operation = registry.enum(enums.POOL_OPERATION, rows.get_column("operationType"), 0)
+    rows = rows.filter(operation == enums.TRIMMED)
     process = registry.process(rows.get_column("globalPid")).alias("process")
     return rows.with_columns(process).select(pl.col("start").alias("time_ns"), "process")
 
@@ -243,7 +244,7 @@ def _streams(registry: Registry, wanted: tuple[str, ...], stream: str, null: boo
     rows = registry.read(table, columns)
     process = registry.processes_of_pids(rows.get_column("processId")).alias("process")
     rows = rows.with_columns(process).drop_nulls(["process", "contextId", stream])
-    flag = registry.enum(schema.STREAM_FLAG, rows.get_column("flag"), StreamFlag.UNKNOWN).alias("flag")
+    flag = registry.enum(enums.STREAM_FLAG, rows.get_column("flag"), StreamFlag.UNKNOWN).alias("flag")
     rows = rows.with_columns(pl.lit(StreamFlag.NULL.value, pl.Int8).alias("flag") if null else flag)
     return rows.select(
         "process",

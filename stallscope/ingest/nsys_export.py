@@ -90,11 +90,16 @@ def find_nsys(chosen: str | None = None, needed: Version = ()) -> Nsys:
             where = "--nsys" if chosen else VARIABLE
             raise ToolMissingError(f"{where} names no program: {explicit}", next_step="correct it, or leave it out")
         return _probe(program)
-    found = [nsys for nsys in map(_probe_quietly, candidates()) if nsys is not None]
+    found: list[Nsys] = []
+    for nsys in filter(
+        None, map(_probe_quietly, candidates())
+    ):  # asking costs a process: stop at the first that will do
+        if nsys.version[:3] >= needed[:3]:
+            return nsys
+        found.append(nsys)
     if not found:
         raise ToolMissingError("reading a .nsys-rep report needs nsys, which is not installed", next_step=_INSTALL)
-    able = (nsys for nsys in found if nsys.version[:3] >= needed[:3])
-    return next(able, max(found, key=lambda nsys: nsys.version))
+    return max(found, key=lambda nsys: nsys.version)
 
 
 def candidates() -> list[str]:

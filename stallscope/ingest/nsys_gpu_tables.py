@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 import polars as pl
 
+from stallscope.ingest import nsys_enums as enums
 from stallscope.ingest import nsys_schema as schema
 from stallscope.ingest.nsys_registry import FOREIGN_PROCESS, Registry, mapped
 from stallscope.ingest.nsys_rows import timed
@@ -30,12 +31,12 @@ def context_switches(registry: Registry, table: str, device_of: Mapping[int, int
     """Columns of `ContextSwitches` for the GPUs that the trace uses; a context of no traced process has pid 0."""
     rows = registry.read(table, integers("timestamp", "tag", "seqNo", "globalPid", "gpuId"))
     rows = timed(registry, table, rows.sort("seqNo", maintain_order=True), "timestamp")
-    tag = registry.enum(schema.CONTEXT_SWITCH, rows.get_column("tag"), -1).alias("tag")
+    tag = registry.enum(enums.CONTEXT_SWITCH, rows.get_column("tag"), -1).alias("tag")
     rows = rows.with_columns(tag, _device(rows.get_column("gpuId"), device_of)).filter(pl.col("tag") != -1)
     rows = rows.drop_nulls("device")
     process = registry.process(rows.get_column("globalPid").fill_null(FOREIGN_PROCESS)).alias("process")
     return rows.with_columns(process).select(
-        pl.col("timestamp").alias("time_ns"), "device", "process", (pl.col("tag") == schema.RESTORED).alias("gained")
+        pl.col("timestamp").alias("time_ns"), "device", "process", (pl.col("tag") == enums.RESTORED).alias("gained")
     )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import polars as pl
 
-from stallscope.ingest import nsys_schema as schema
+from stallscope.ingest import nsys_enums as enums
 from stallscope.ingest.nsys_registry import Registry
 from stallscope.ingest.nsys_rows import host_spans, timed, with_thread, zero_if_null
 from stallscope.ingest.nsys_source import integers
@@ -69,7 +69,7 @@ def _overheads(registry: Registry, table: str, default: OverheadKind | None) -> 
     wanted = integers("start", "end", "globalTid", "correlationId", "overheadType")
     rows = host_spans(registry, table, registry.read(table, wanted))
     unknown = _UNKNOWN_OVERHEAD if default is None else default.value
-    kind = registry.enum(schema.OVERHEAD_KIND, rows.get_column("overheadType"), unknown).alias("kind")
+    kind = registry.enum(enums.OVERHEAD_KIND, rows.get_column("overheadType"), unknown).alias("kind")
     process = registry.process(rows.get_column("globalTid")).alias("process")
     return (
         rows.with_columns(process, kind)

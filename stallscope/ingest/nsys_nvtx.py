@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import polars as pl
 
-from stallscope.ingest import nsys_schema as schema
+from stallscope.ingest import nsys_enums as enums
 from stallscope.ingest.nsys_registry import Registry
 from stallscope.ingest.nsys_rows import host_spans, latest
 from stallscope.ingest.nsys_source import constant, integers
@@ -35,10 +35,10 @@ class NvtxTables:
 def nvtx(registry: Registry, table: str, last_ns: int) -> NvtxTables:
     """All ranges of the table; those that were never closed end at `last_ns`, the end of the trace."""
     rows = _named(registry, table)
-    ranges = rows.filter(pl.col("kind").is_in([schema.PUSH_POP, schema.START_END]))
+    ranges = rows.filter(pl.col("kind").is_in([enums.PUSH_POP, enums.START_END]))
     last_ns = max(last_ns, latest(ranges.get_column("start")), latest(ranges.get_column("end")))
     ranges = host_spans(registry, table, ranges.with_columns(pl.col("end").fill_null(last_ns)))
-    domains = _domains(registry, ranges, rows.filter(pl.col("kind") == schema.DOMAIN))
+    domains = _domains(registry, ranges, rows.filter(pl.col("kind") == enums.DOMAIN))
     return _split(registry, ranges.join(domains, on=["owner", "domainId"], how="left", maintain_order="left"))
 
 
@@ -46,9 +46,9 @@ def _named(registry: Registry, table: str) -> Frame:
     """Rows with `kind`, `name` (inline text, else the registered string) and the `owner` process of their domain."""
     wanted = integers("start", "end", "eventType", "globalTid", "endGlobalTid", "textId", "domainId")
     rows = registry.read(table, {**wanted, "text": "text"})
-    kind = registry.enum(schema.NVTX_EVENT, rows.get_column("eventType"), 0).alias("kind")
+    kind = registry.enum(enums.NVTX_EVENT, rows.get_column("eventType"), 0).alias("kind")
     if "eventType" not in registry.source.tables[table]:
-        kind = constant("kind", schema.PUSH_POP, pl.Int8(), rows.height)
+        kind = constant("kind", enums.PUSH_POP, pl.Int8(), rows.height)
     inline = registry.names.of_texts(rows.get_column("text"), without=_CALL_NUMBERS).alias("inline")
     registered = registry.names.of_ids(rows.get_column("textId")).alias("registered")
     thread = pl.col("globalTid").fill_null(0)

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 import polars as pl
 
+from stallscope.ingest import nsys_enums as enums
 from stallscope.ingest import nsys_schema as schema
 from stallscope.ingest.nsys_source import ExportSource, Kind, constant, integers
 from stallscope.ingest.progress import Progress, silent
@@ -169,12 +170,12 @@ class Registry:
         keys = (processes.cast(pl.Int64) * (1 << 32)) + device_ids
         return self.devices.index(keys)
 
-    def enum(self, table: schema.EnumTable, numbers: pl.Series, default: int) -> pl.Series:
+    def enum(self, table: enums.EnumTable, numbers: pl.Series, default: int) -> pl.Series:
         """Our value for each number; null and unknown numbers become `default`."""
         values = self._enum_values(table)
         return mapped(numbers, list(values), list(values.values()), default, narrow=True)
 
-    def _enum_values(self, table: schema.EnumTable) -> Mapping[int, int]:
+    def _enum_values(self, table: enums.EnumTable) -> Mapping[int, int]:
         found = self._enums.get(table.name)
         if found is None:
             found = self._enums[table.name] = table.values(self._symbols(table.name))

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import tempfile
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 import msgspec
 
 from stallscope.errors import InputError, ToolMissingError
-from stallscope.ingest.cache import TraceCache, cache_folder, content_sha256
+from stallscope.ingest.cache import TraceCache, cache_folder, content_sha256, passing_place
 from stallscope.ingest.identify import identify, unreadable
 from stallscope.ingest.nsys_columnar import FolderExport
 from stallscope.ingest.nsys_export import Nsys, export, find_nsys, report_version
@@ -95,7 +92,7 @@ class _NsysInput:
         return self._cached(key) or self._read_export(key, sha256, nsys)
 
     def _read_export(self, key: str, sha256: str, nsys: Nsys) -> Trace:
-        with self._export_place(key) as target:
+        with self._cache.export_place(key) if self._cache else passing_place() as target:
             if target.is_file():
                 try:
                     return self._kept(key, sha256, target)
@@ -103,15 +100,6 @@ class _NsysInput:
                     target.unlink(missing_ok=True)
             export(self._path, target, nsys, progress=self._progress)
             return self._kept(key, sha256, target)
-
-    @contextmanager
-    def _export_place(self, key: str) -> Iterator[Path]:
-        if self._cache is not None:
-            with self._cache.export_place(key) as target:
-                yield target
-            return
-        with tempfile.TemporaryDirectory(prefix="stallscope-") as folder:
-            yield Path(folder) / "export.sqlite"
 
     def _kept(self, key: str, sha256: str, readable: Path) -> Trace:
         return self._cached(key) or self._read(key, sha256, readable)

@@ -45,7 +45,7 @@ def test_formats_are_told_by_content(tmp_path: Path) -> None:
         (b"U3w[END]NVIDIA Nsight Systems Stream", "raw capture stream"),
         (b"\x1f\x8b\x08\x00garbage", "damaged or empty gzip"),
         (gzip.compress(b"tar-like content"), "without a PyTorch trace"),
-        (bytes(4096), "not a trace"),
+        (bytes(4096), "interrupted"),
     ],
 )
 def test_everything_else_is_refused_with_three_parts(content: bytes, told: str, tmp_path: Path) -> None:
@@ -71,6 +71,12 @@ def test_missing_dangling_folder_and_special_files(tmp_path: Path) -> None:
     ):
         with pytest.raises(InputError, match=told):
             open_trace(path, FRESH)
+
+
+def test_a_folder_of_reports_asks_for_the_files(tmp_path: Path) -> None:
+    written(tmp_path / "rank0.nsys-rep", b"x")
+    with pytest.raises(InputError, match="give the files themselves"):
+        open_trace(tmp_path, FRESH)
 
 
 def test_a_file_as_a_folder_and_a_socket(tmp_path: Path) -> None:

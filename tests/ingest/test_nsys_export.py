@@ -89,6 +89,12 @@ def test_without_the_cache_nothing_is_kept(report: Path, tmp_path: Path) -> None
     assert not (tmp_path / "cache").exists()
 
 
+def test_a_cache_that_cannot_be_written_does_not_stop_an_export(report: Path, tmp_path: Path) -> None:
+    stand_in(tmp_path / "bin" / "nsys", copying(tmp_path))
+    (tmp_path / "cache").write_text("a file where the folder should be")
+    assert len(collected(open_trace(report, options(tmp_path)), events.Kernels)) == 1
+
+
 def test_a_damaged_export_in_the_cache_is_made_again(report: Path, tmp_path: Path) -> None:
     stand_in(tmp_path / "bin" / "nsys", copying(tmp_path))
     open_trace(report, options(tmp_path))

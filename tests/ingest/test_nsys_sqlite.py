@@ -130,8 +130,15 @@ def test_overwritten_pages_never_crash(export: Path, offset: int) -> None:
 
 def test_a_zeroed_header_of_an_interrupted_export_is_no_trace(export: Path) -> None:
     export.write_bytes(bytes(100) + export.read_bytes()[100:])
-    with pytest.raises(InputError, match="not a trace"):
+    with pytest.raises(InputError, match="interrupted"):
         open_trace(export, FRESH)
+
+
+def test_an_export_without_strings_is_read_without_names(tmp_path: Path) -> None:
+    build = ExportBuilder().kernel(10, 20)
+    del build.rows["StringIds"]
+    trace = open_trace(build.write(tmp_path / "t.sqlite"), FRESH)
+    assert trace.names[int(collected(trace, events.Kernels).name[0])] == ""
 
 
 @pytest.mark.parametrize("statement", ["CREATE TABLE photos (id)", "CREATE TABLE StringIds (id, value)"])
