@@ -10,8 +10,8 @@ from typing import Literal
 import msgspec
 
 from stallscope.model.analysis import Analysis, Capture, CaptureNote, DeviceLedger, KernelCauses, Step
-from stallscope.model.findings import Check
-from stallscope.ranks.merge_findings import merge_findings
+from stallscope.model.findings import Check, Finding
+from stallscope.ranks.merge_findings import merge_findings, places_of
 from stallscope.ranks.merge_workload import merge_workloads
 from stallscope.waits.ranks.base import EXPOSED, RankSummary, listed
 from stallscope.waits.ranks.peer_wait import WAIT as PEER_WAIT
@@ -36,7 +36,8 @@ def merged(
     moved = _moved(ranked, cross)
     ledgers = {rank.rank: _ledgers(rank, moved) for rank in ranked}
     findings = merge_findings({r.rank: r.analysis for r in ranked}, ledgers, everything=everything)
-    together = sorted((*findings, *cross.findings), key=lambda f: (-f.recoverable_ns.high, -f.wait_ns, f.wait))
+    compared = [_located(finding, ranked, cross) for finding in cross.findings]
+    together = sorted((*findings, *compared), key=lambda f: (-f.recoverable_ns.high, -f.wait_ns, f.wait))
     first = ranked[0].analysis
     return Analysis(
         tool=first.tool,
@@ -49,6 +50,19 @@ def merged(
         kernels=_kernels(ranked),
         workload=merge_workloads([r.analysis.workload for r in ranked if r.analysis.workload is not None]),
     )
+
+
+def _located(finding: Finding, ranked: Sequence[Ranked], cross: CrossDiagnosis) -> Finding:
+    """A finding over ranks with the places where the ranks to blame wait."""
+    owners = [rank for rank in ranked for _ in rank.summaries]
+    places = [
+        place
+        for participant, wait in cross.traced.get(finding.wait, ())
+        for own in owners[participant].analysis.findings
+        if own.wait == wait
+        for place in own.where
+    ]
+    return msgspec.structs.replace(finding, where=places_of(places)) if places else finding
 
 
 def _moved(ranked: Sequence[Ranked], cross: CrossDiagnosis) -> dict[str, int]:
@@ -70,7 +84,7 @@ def _split(ledger: DeviceLedger, rank: int, moved: dict[str, int]) -> DeviceLedg
         account[EXPOSED] -= waiting
         account[PEER_WAIT] = waiting
     kept = {wait: ns for wait, ns in sorted(account.items()) if ns or wait != EXPOSED}
-    return msgspec.structs.replace(ledger, device=label, rank=rank, ledger=kept)
+    return msgspec.structs.replace(ledger, rank=rank, ledger=kept)
 
 
 def _collected(ranked: Sequence[Ranked]) -> dict[str, Collected]:

@@ -48,6 +48,7 @@ def _without_waiting(finding: Finding, ledgers: Sequence[DeviceLedger], *, every
     return msgspec.structs.replace(
         finding,
         wait_ns=left,
+        where=tuple(msgspec.structs.replace(place, wait_ns=int(place.wait_ns * ratio)) for place in finding.where),
         share=round(left / window, 6),
         recoverable_ns=Recoverable(low=low, high=high, assumes=finding.recoverable_ns.assumes),
     )
@@ -57,8 +58,7 @@ def _merged(own: list[Own], ledgers: Ledgers) -> Finding:
     worst_rank, worst = max(own, key=lambda item: (item[1].wait_ns, -item[0]))
     total = sum(f.wait_ns for _, f in own)
     devices = tuple(f"rank {rank} {device}" for rank, f in own for device in f.devices)
-    windows = {ledger.device: ledger.window_ns for each in ledgers.values() for ledger in each}
-    share = total / max(sum(windows.get(device, 0) for device in devices), 1)
+    share = total / max(sum(_window_ns(f, ledgers[rank]) for rank, f in own), 1)
     low, high = (sum(getattr(f.recoverable_ns, end) for _, f in own) for end in ("low", "high"))
     return msgspec.structs.replace(
         worst,
@@ -71,9 +71,13 @@ def _merged(own: list[Own], ledgers: Ledgers) -> Finding:
         share=round(share, 6),
         recoverable_ns=Recoverable(low=low, high=high, assumes=worst.recoverable_ns.assumes),
         evidence=tuple(_evidence(own, worst_rank, worst)),
-        where=_places([place for _, f in own for place in f.where]),
+        where=places_of([place for _, f in own for place in f.where]),
         caveats=tuple(_caveats(own, worst_rank)),
     )
+
+
+def _window_ns(finding: Finding, ledgers: Sequence[DeviceLedger]) -> int:
+    return sum(ledger.window_ns for ledger in ledgers if ledger.device in finding.devices)
 
 
 def _who(own: list[Own], ranks: int) -> str:
@@ -95,7 +99,7 @@ def _evidence(own: list[Own], worst_rank: int, worst: Finding) -> list[Evidence]
     return rows
 
 
-def _places(places: Sequence[Place]) -> tuple[Place, ...]:
+def places_of(places: Sequence[Place]) -> tuple[Place, ...]:
     """The same place of the program on several ranks is one place."""
     found: dict[tuple[object, ...], Place] = {}
     for place in places:

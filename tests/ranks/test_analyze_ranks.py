@@ -36,6 +36,7 @@ def test_a_rank_held_up_by_its_data_is_named_with_that_wait() -> None:
     assert facts["rank 5: input.wait beyond the others before arriving"] == pytest.approx(29 * 2_000_000, rel=0.02)
     assert facts["clock alignment error (1 sigma)"] < 3_000
     assert "most on rank 5" in the(analysis, "input.wait").title
+    assert finding.where[0].nvtx[-1].startswith("enumerate(DataLoader)")
 
 
 def test_a_rank_that_computes_longer_is_told_so() -> None:
@@ -56,7 +57,8 @@ def test_ledgers_still_sum_to_their_windows_and_the_waiting_left_the_exposed_par
     exposed = sum(device.ledger["comm.exposed"] for device in analysis.devices)
     assert exposed == pytest.approx(8 * 30 * 300_000, rel=0.01)
     assert the(analysis, "comm.exposed").wait_ns == exposed
-    assert [device.device for device in analysis.devices] == [f"rank {r} GPU 0" for r in range(8)]
+    assert the(analysis, "comm.exposed").devices == tuple(f"rank {r} GPU 0" for r in range(8))
+    assert [device.device for device in analysis.devices] == ["GPU 0"] * 8
     assert [device.rank for device in analysis.devices] == list(range(8))
 
 

@@ -106,11 +106,16 @@ class Ranks:
 
 @dataclass(frozen=True, slots=True)
 class RankOutcome:
-    """Findings and checks of one rule; `moved_ns[p]` leaves `comm.exposed` for the rule's own id in p's ledger."""
+    """Findings and checks of one rule.
+
+    `moved_ns[p]` leaves `comm.exposed` for the rule's own id in participant p's ledger. `traced` names the participants
+    to blame with the wait id of their own that explains it.
+    """
 
     checks: tuple[Check, ...]
     findings: tuple[Finding, ...] = ()
     moved_ns: Mapping[int, int] = field(default_factory=dict)
+    traced: tuple[tuple[int, str], ...] = ()
 
 
 def listed(labels: list[str], limit: int = 4) -> str:

@@ -34,13 +34,16 @@ def detect(ranks: Ranks, *, everything: bool = False) -> RankOutcome:
     waits = Arrivals.of(ranks, instances)
     worth_ns = 0.0 if everything else MIN_SHARE * ranks.window_ns / len(ranks.summaries)
     late = lateness(waits.duration_ns, worth_ns)
-    found = _finding(ranks, waits, late)
-    told = found is not None and (everything or found.share >= MIN_SHARE)
-    check = Check(wait=WAIT, outcome="found" if told else "clean", reason="" if told else _clean(waits, late))
-    return RankOutcome((check,), (found,) if told and found else (), waits.exposed_total())
+    causes = causes_of(ranks, waits.instances, late)
+    found = _finding(ranks, waits, late, causes)
+    if found is None or not (everything or found.share >= MIN_SHARE):
+        check = Check(wait=WAIT, outcome="clean", reason=_clean(waits, late))
+        return RankOutcome((check,), moved_ns=waits.exposed_total())
+    traced = tuple((int(p), wait) for p in late.blamed for wait, _ in causes[:1])
+    return RankOutcome((Check(wait=WAIT, outcome="found"),), (found,), waits.exposed_total(), traced)
 
 
-def _finding(ranks: Ranks, waits: Arrivals, late: Lateness) -> Finding | None:
+def _finding(ranks: Ranks, waits: Arrivals, late: Lateness, causes: list[Cause]) -> Finding | None:
     total = sum(waits.exposed_total().values())
     if not total:
         return None
@@ -48,7 +51,6 @@ def _finding(ranks: Ranks, waits: Arrivals, late: Lateness) -> Finding | None:
     _, saved = waits.saved_ns(late)
     high = min(saved, total)
     named = [ranks.summaries[p].label for p in blamed] if high else []
-    causes = causes_of(ranks, waits.instances, late) if named else []
     share = total / ranks.window_ns
     return Finding(
         id=_stable_id(ranks),

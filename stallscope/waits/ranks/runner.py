@@ -19,11 +19,16 @@ RULES: dict[str, Callable[..., RankOutcome]] = {
 
 @dataclass(frozen=True, slots=True)
 class CrossDiagnosis:
-    """What the comparison of ranks added. `moved_ns[p]` of participant p's `comm.exposed` is `comm.peer_wait`."""
+    """What the comparison of ranks added.
+
+    `moved_ns[p]` of participant p's `comm.exposed` is `comm.peer_wait`; `traced[id]` names the participants to blame for
+    the finding of that id, each with its own wait that explains it.
+    """
 
     findings: tuple[Finding, ...]
     checks: tuple[Check, ...]
     moved_ns: dict[int, int]
+    traced: dict[str, tuple[tuple[int, str], ...]]
 
 
 def compare(ranks: Ranks, *, everything: bool = False, link_bytes_per_s: float | None = None) -> CrossDiagnosis:
@@ -31,13 +36,15 @@ def compare(ranks: Ranks, *, everything: bool = False, link_bytes_per_s: float |
     findings: list[Finding] = []
     checks: list[Check] = []
     moved: dict[int, int] = {}
+    traced: dict[str, tuple[tuple[int, str], ...]] = {}
     for wait, detect in RULES.items():
         calibrated = partial(detect, link_bytes_per_s=link_bytes_per_s) if wait == bandwidth.WAIT else detect
         outcome = _run(wait, partial(calibrated, ranks, everything=everything))
         findings.extend(outcome.findings)
         checks.extend(outcome.checks)
         moved.update(outcome.moved_ns)
-    return CrossDiagnosis(tuple(findings), tuple(checks), moved)
+        traced[wait] = outcome.traced
+    return CrossDiagnosis(tuple(findings), tuple(checks), moved, traced)
 
 
 def _run(wait: str, rule: Callable[[], RankOutcome]) -> RankOutcome:
