@@ -1,0 +1,1 @@
+"""The timeline for other tools: Perfetto traces, CSV and Parquet tables."""
