@@ -5,8 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from stallscope.settings import project_file
-
 if TYPE_CHECKING:
     from stallscope.gates import Budget
     from stallscope.settings import Settings
@@ -18,6 +16,7 @@ def chosen_budgets(chosen: Settings, file: str | None) -> tuple[Budget, ...]:
     Raises `UsageError` for what is not a budget, `InputError` for a file that cannot be read.
     """
     from stallscope.gates import parse_budgets, parse_condition, read_budgets
+    from stallscope.settings import project_file
 
     conditions = tuple(map(parse_condition, chosen.fail_on))
     if file is not None:

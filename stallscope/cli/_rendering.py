@@ -6,7 +6,6 @@ import io
 import os
 import shutil
 import sys
-import tempfile
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -114,6 +113,8 @@ def write_reports(
 
 def write_file(file: Path, text: str) -> None:
     """Replace the file in one step. Raises `UsageError` when its folder does not take files."""
+    import tempfile
+
     try:
         handle, temporary = tempfile.mkstemp(prefix=f".{file.name}.", dir=file.parent)
         try:

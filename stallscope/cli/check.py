@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-import os
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from stallscope import settings
 from stallscope.cli._budgets import chosen_budgets
 from stallscope.cli._documents import read_document
 from stallscope.cli._rendering import RenderingCommand, TextOptions, rendering_options, renderings, write_reports
 from stallscope.errors import UsageError
-from stallscope.gates import evaluate, exit_code
 
 if TYPE_CHECKING:
     from stallscope.gates import GateResult
@@ -33,9 +29,12 @@ def command(*, report: str, formats: tuple[str, ...], outputs: tuple[str, ...], 
     Without --budgets, the [budgets] of the project's stallscope.toml or pyproject.toml count. Exits 1 when a budget is
     exceeded. A budget that the report cannot decide neither passes nor fails: it is shown, and exits 5 under --strict.
     """
+    from stallscope.cli._analysis import load_settings
+    from stallscope.gates import evaluate, exit_code
+
     wanted = renderings(formats, outputs) if formats or outputs else ()
     file = flags.pop("file")
-    chosen = settings.load(flags, os.environ, Path.cwd())
+    chosen = load_settings(flags)
     budgets = chosen_budgets(chosen, file)
     if not budgets:
         raise UsageError("no budget to check", next_step="give --budgets FILE or --fail-on 'alloc.sync>5%'")
