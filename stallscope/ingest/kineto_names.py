@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from enum import Enum
+from functools import lru_cache
 
 from stallscope.model.events import CopyKind, MemoryKind, OverheadKind, SyncKind
 
@@ -125,11 +126,13 @@ def range_name(name: str) -> str:
     return _FOLDERS.sub("", name) if "/" in name or "\\" in name else name
 
 
+@lru_cache(maxsize=1 << 16)
 def is_annotation(name: str) -> bool:
     """Old traces call annotations operators; these are the ones that PyTorch itself writes."""
     return bool(_ANNOTATION.match(name))
 
 
+@lru_cache(maxsize=1 << 16)
 def is_own_frame(name: str) -> bool:
     """A Python frame of the user's program, or a module's forward; not the interpreter's or the framework's inside."""
     return bool(_OWN_FRAME.match(name))

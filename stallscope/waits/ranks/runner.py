@@ -21,7 +21,7 @@ RULES: dict[str, Callable[..., RankOutcome]] = {
 class CrossDiagnosis:
     """What the comparison of ranks added.
 
-    `moved_ns[p]` of participant p's `comm.exposed` is `comm.peer_wait`; `traced[id]` names the participants to blame for
+    `moved_ns[p]` of participant p's `comm.exposed` is `comm.peer_wait`; `traced[id]` names the participants to blame in
     the finding of that id, each with its own wait that explains it.
     """
 
