@@ -91,6 +91,6 @@ def _fingerprints(workspace: Workspace, view: View) -> dict[str, str]:
     """What the drawn page and the bar above it depend on: the address, and how far the runs are."""
     run = workspace.run(view.run)
     return {
-        "page": f"{view}{run.stage if run else None}",
+        "page": f"{view}{run.progress if run else None}",
         "bar": f"{view}{[r.stage if r.settled else None for r in workspace.runs]}",
     }

@@ -125,9 +125,10 @@ def _paths(
         return ("",), np.zeros(len(after), np.int32)
     process = timeline.operations.process[np.maximum(after, 0)]
     innermost, _ = timeline.ranges.at(thread, process, times)
-    texts: dict[str, int] = {"": 0}
-    distinct, which = np.unique(innermost, return_inverse=True)
+    number = timeline.ranges.path_ids(innermost)
+    _, first, which = np.unique(number, return_index=True, return_inverse=True)
     names = timeline.trace.names
-    paths = (" / ".join(names[n] for n in timeline.ranges.path(int(row))) for row in distinct)
+    texts: dict[str, int] = {"": 0}
+    paths = (" / ".join(names[n] for n in timeline.ranges.path(int(innermost[row]))) for row in first)
     numbers = np.array([texts.setdefault(text, len(texts)) for text in paths], np.int32)
     return tuple(texts), numbers[which.reshape(-1)]

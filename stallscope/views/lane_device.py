@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import numpy as np
+import polars as pl
 
 from stallscope.model.events import Copies, CopyKind, GpuFaults, Kernels, MemoryKind, Migrations
 from stallscope.model.trace import Trace
@@ -80,14 +81,14 @@ class DeviceParts:
         )
 
     def _streams(self, device: int, rows: Int64Array) -> Iterator[Part]:
-        keys = np.stack([self._operations.array(c)[rows] for c in ("process", "context", "stream")])
-        found, which = np.unique(keys, axis=1, return_inverse=True)
-        several = len(np.unique(found[0])) > 1
-        for number, (process, context, stream) in enumerate(found.T.tolist()):
-            owner = f" · pid {self._trace.processes[process].pid}" if several else ""
+        owner = ("process", "context", "stream")
+        mine = self._operations.frame.select(owner)[rows].with_columns(row=pl.Series(rows))
+        groups = mine.group_by(owner, maintain_order=True).agg("row").sort(owner)
+        several = groups.get_column("process").n_unique() > 1
+        for process, context, stream, of_stream in groups.iter_rows():
+            note = f" · pid {self._trace.processes[process].pid}" if several else ""
             key = f"gpu{device}/p{process}c{context}s{stream}"
-            mine = rows[which.reshape(-1) == number]
-            yield self._operation_part(key, f"stream {stream}{owner}", device, mine)
+            yield self._operation_part(key, f"stream {stream}{note}", device, np.array(of_stream, np.int64))
 
     def _by_kind(self, device: int, rows: Int64Array) -> Iterator[Part]:
         """Over all streams: communication, and copies by direction."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from dash import html
 from dash.development.base_component import Component
 
@@ -21,12 +23,13 @@ _OUTCOMES = {
 _SIGNS = {"recorded": "✓", "missing": "–", "unknown": "?"}
 
 
-def banners(analysis: Analysis) -> list[Component]:
-    """Notes about the capture that limit what can be claimed."""
-    return [
-        html.P([html.Code(note.id, className="wait-id"), printable(note.message, 600)], className="banner", role="note")
-        for note in analysis.capture.notes
-    ]
+def banners(analysis: Analysis, notes: Iterable[str]) -> list[Component]:
+    """What happened while loading, and notes about the capture that limit what can be claimed."""
+    found: list[Component] = [html.P(note, className="banner", role="note") for note in notes]
+    for note in analysis.capture.notes:
+        text: list[Component | str] = [html.Code(note.id, className="wait-id"), printable(note.message, 600)]
+        found.append(html.P(text, className="banner", role="note"))
+    return found
 
 
 def health_panel(analysis: Analysis) -> Component:

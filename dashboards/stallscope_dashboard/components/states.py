@@ -6,21 +6,25 @@ from dash import html
 from dash.development.base_component import Component
 
 from stallscope.errors import StallscopeError
+from stallscope.views.text import printable
 from stallscope_dashboard.components.attributes import aria
 from stallscope_dashboard.workspace import STAGE_TEXT, Run, Stage
 
-_LAST = int(Stage.READY)
+_STEPS = (Stage.READING, Stage.ANALYZING, Stage.INDEXING)
 
 
 def loading(run: Run) -> Component:
     """Progress of a run that is still being loaded."""
-    steps = [_step(stage, run.stage) for stage in (Stage.READING, Stage.ANALYZING, Stage.INDEXING)]
+    progress = run.progress
+    title = printable(run.title, 120)
+    note = f"{progress.note} {progress.fraction:.0%}" if progress.fraction is not None else progress.note
+    done = max(int(progress.stage) - 1, 0) + (progress.fraction or 0)
     return html.Section(
         [
-            html.H1(f"Loading {run.title}"),
-            html.P(f"{STAGE_TEXT[run.stage].capitalize()}. The page fills itself when this is done."),
-            html.Progress(max=str(_LAST), value=str(int(run.stage)), **aria(label=f"Loading {run.title}")),
-            html.Ol(steps, className="steps"),
+            html.H1(f"Loading {title}"),
+            html.P(f"{STAGE_TEXT[progress.stage].capitalize()}{f' ({note})' if note else ''}. This page fills itself."),
+            html.Progress(max=str(len(_STEPS)), value=f"{done:.2f}", **aria(label=f"Loading {title}")),
+            html.Ol([_step(stage, progress.stage) for stage in _STEPS], className="steps"),
         ],
         className="state state-loading",
         role="status",
@@ -37,9 +41,9 @@ def failed(error: StallscopeError) -> Component:
     return html.Section(
         [
             html.H1("This run could not be loaded"),
-            html.P(error.what, className="state-what"),
-            html.P(["File: ", html.Code(error.file)]) if error.file else None,
-            html.P(["Next: ", error.next_step]) if error.next_step else None,
+            html.P(printable(error.what, 1_000), className="state-what"),
+            html.P(["File: ", html.Code(printable(error.file, 200))]) if error.file else None,
+            html.P(["Next: ", printable(error.next_step, 600)]) if error.next_step else None,
         ],
         className="state state-failed",
         role="alert",
@@ -56,7 +60,7 @@ def broken(page: str, error: Exception) -> Component:
     return html.Section(
         [
             html.H1(f"{page} could not be drawn"),
-            html.P(f"{type(error).__name__}: {error}", className="state-what"),
+            html.P(printable(f"{type(error).__name__}: {error}", 1_000), className="state-what"),
             html.P("This is a bug in stallscope, not in your trace. The other pages still work."),
         ],
         className="state state-failed",

@@ -33,7 +33,7 @@ def layout(request: PageRequest) -> Component:
                 [html.H1(verdict.sentence, className="headline"), _sources(analysis), _tiles(analysis, request.run)],
                 className=f"hero verdict-{verdict.verdict.name.lower()}",
             ),
-            *banners(analysis),
+            *banners(analysis, request.loaded.notes),
             html.Div(
                 [
                     html.Div([_findings(analysis, request.run), *(step_panel(step_strip(s)) for s in analysis.steps)]),

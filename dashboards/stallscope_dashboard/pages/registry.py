@@ -44,6 +44,7 @@ def content(workspace: Workspace, view: View) -> Component:
         return states.empty("There is no such page", "The pages are listed above.")
     if run is None:
         return states.empty("There is no such run", "The link is from another session; choose a run above.")
+    workspace.want(run)
     if run.stage is Stage.FAILED and run.failure is not None:
         return states.failed(run.failure)
     if run.loaded is None:
