@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 Role = Literal["bad", "fixed", "decoy"]
 Numerics = Literal["bit-identical", "fp64-gate", "differs"]
-Collect = Literal["cuda", "memory", "uvm", "graph", "gil", "osrt", "nothing"]
+Collect = Literal["cuda", "memory", "uvm", "graph", "gil", "osrt", "metrics", "nothing"]
 Params = Mapping[str, int]
 
 
@@ -67,6 +67,10 @@ class Variant:
         """Text of the NVTX range around each repeat."""
         params = ",".join(f"{key}={value}" for key, value in self.params.items()) or "-"
         return f"stallscope:{family}/{self.name}/{params}"
+
+    def session_range_name(self, family: str) -> str:
+        """Text of the NVTX range around all repeats and the wait at their end: what is cut out of a session's trace."""
+        return f"stallscope-session:{family}/{self.name}"
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""Records variants with nsys: one session a set of trace options, one report a variant.
+"""Records variants with nsys: one session, and one report, a set of trace options.
 
 Standard library only, so that the package alone, copied to a machine with a GPU, can record there:
 `python -m stallscope_probes.recording --nsys PATH --folder FOLDER [NAME…]`.
@@ -20,17 +20,19 @@ from stallscope_probes.contract import Collect
 
 PACKAGES = Path(__file__).resolve().parent.parent
 KEPT_VARIABLES = ("PATH", "LD_LIBRARY_PATH", "CUDA_HOME", "VIRTUAL_ENV")
-BASE = ("--sample=none", "--cpuctxsw=none", "--capture-range=cudaProfilerApi", "--capture-range-end=repeat")
+# Without --resolve-symbols=false a report about a PyTorch process that holds any code address takes 2 GB with it.
+BASE = ("--sample=none", "--cpuctxsw=none", "--resolve-symbols=false")
 TRACE_OPTIONS: Mapping[Collect, tuple[str, ...]] = {
     "cuda": ("-t", "cuda,nvtx"),
     "memory": ("-t", "cuda,nvtx", "--cuda-memory-usage=true"),
     "uvm": ("-t", "cuda,nvtx", "--cuda-um-cpu-page-faults=true", "--cuda-um-gpu-page-faults=true"),
     "graph": ("-t", "cuda,nvtx", "--cuda-graph-trace=node"),
+    "metrics": ("-t", "cuda,nvtx", "--gpu-metrics-device=0", "--gpu-metrics-frequency=20000"),
     "gil": ("-t", "cuda,nvtx,python-gil"),
     "osrt": ("-t", "cuda,nvtx,osrt", "--osrt-threshold=20000", "--backtrace=none"),
 }
-SECONDS_A_VARIANT = 15
-SECONDS_TO_START = 90
+SECONDS_A_VARIANT = 2
+SECONDS_TO_START = 45
 
 
 @dataclass(frozen=True)
@@ -42,8 +44,8 @@ class Group:
     environment: Mapping[str, str]
 
     def command(self, nsys: str, folder: Path) -> list[str]:
-        """The nsys command line; the reports become `<folder>/<collect>.N.nsys-rep` (or .qdstrm)."""
-        program = [sys.executable, "-m", "stallscope_probes.session", "--profile"]
+        """The nsys command line; the report becomes `<folder>/<collect>.nsys-rep` (or .qdstrm)."""
+        program = [sys.executable, "-m", "stallscope_probes.session"]
         output = ["--out", str(folder / f"{self.collect}.jsonl"), *self.names]
         report = ["-o", str(folder / self.collect), "--force-overwrite=true"]
         return [nsys, "profile", *TRACE_OPTIONS[self.collect], *BASE, *report, *program, *output]
@@ -73,7 +75,7 @@ def clean_environment(extra: Mapping[str, str]) -> dict[str, str]:
 
 def own_process_space() -> list[str]:
     """Prefix that hides the processes of others from the report, where this user may do that."""
-    prefix = ["unshare", "--pid", "--fork", "--mount-proc"]
+    prefix = ["unshare", "--pid", "--fork", "--mount-proc", "--kill-child"]
     if shutil.which("unshare") is None:
         return []
     allowed = subprocess.run([*prefix, "true"], check=False, capture_output=True)  # noqa: S603

@@ -15,7 +15,6 @@ from stallscope_probes.device.machine import Machine, UnavailableError
 from stallscope_probes.guards import require
 
 WARM_UP = 10
-SETTLE_SECONDS = 0.3
 
 
 @dataclass
@@ -47,10 +46,9 @@ class Record:
 
 @dataclass(frozen=True)
 class RunOptions:
-    """`repeats` replaces the variant's own; `profile` brackets them for nsys; `arrays` keeps gated results (.npz)."""
+    """`repeats` replaces the variant's own; `arrays` is the folder that keeps gated results (.npz)."""
 
     repeats: int | None = None
-    profile: bool = False
     arrays: Path | None = None
 
 
@@ -69,7 +67,7 @@ def run_variant(machine: Machine, family: Family, variant: Variant, options: Run
         record.status, record.reason = "failed", f"{type(error).__name__}: {error}"
         return record
     try:
-        _measure(machine, workload, record, profile=options.profile)
+        _measure(machine, workload, record, variant.session_range_name(family.name))
         _judge(workload, record, options.arrays)
     except (RuntimeError, ValueError, TypeError, AttributeError) as error:
         record.status, record.reason = "failed", f"{type(error).__name__}: {error}"
@@ -89,18 +87,13 @@ def repeat(machine: Machine, workload: Workload, first: int, count: int, text: s
     machine.synchronize()
 
 
-def _measure(machine: Machine, workload: Workload, record: Record, *, profile: bool) -> None:
+def _measure(machine: Machine, workload: Workload, record: Record, session_range: str) -> None:
     repeat(machine, workload, 0, record.warm_up)
     record.clocks["before"] = environment.clocks(machine)
-    if profile:
-        machine.profiler(on=True)
-        time.sleep(SETTLE_SECONDS)
     started = time.perf_counter_ns()
-    repeat(machine, workload, record.warm_up, record.repeats, record.range)
+    with machine.nvtx(session_range):
+        repeat(machine, workload, record.warm_up, record.repeats, record.range)
     record.elapsed_ns = time.perf_counter_ns() - started
-    if profile:
-        machine.profiler(on=False)
-        time.sleep(SETTLE_SECONDS)
     record.clocks["after"] = environment.clocks(machine)
 
 

@@ -1,7 +1,8 @@
 """One Python process that runs many variants: `python -m stallscope_probes.session [options] NAME…`.
 
-Imports are the slow part of a probe, so a whole group shares a process. Each variant is profiled between
-cudaProfilerStart and cudaProfilerStop. A variant that fails costs the others nothing. One JSON object a line.
+Imports are the slow part of a probe, so a whole group shares a process. The repeats of a variant lie in an NVTX range,
+by which its part is cut out of the session's trace. A variant that fails costs the others nothing. One JSON object a
+line.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return _stop(str(reason), EXIT_UNAVAILABLE)
     except UnknownProbeError as error:
         return _stop(str(error), EXIT_USAGE)
-    how = RunOptions(options.repeats, options.profile, options.arrays)
+    how = RunOptions(options.repeats, options.arrays)
     with Path(options.out).open("a", encoding="utf-8") if options.out else sys.stdout as out:
         if options.pairs:
             _time_pairs(machine, options.names, out)
@@ -65,7 +66,6 @@ def _options() -> argparse.ArgumentParser:
     parser.add_argument("names", nargs="*", help="family or family/variant; none means all")
     parser.add_argument("--device", choices=("cuda", "cpu"), default="cuda")
     parser.add_argument("--repeats", type=int, default=None)
-    parser.add_argument("--profile", action="store_true", help="bracket each variant for nsys")
     parser.add_argument("--pairs", action="store_true", help="time bad against fixed, interleaved, instead")
     parser.add_argument("--arrays", type=Path, help="keep the results that are compared with a reference here")
     parser.add_argument("--out", help="append JSON lines to this file")

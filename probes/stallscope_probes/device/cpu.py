@@ -248,9 +248,6 @@ class CpuMachine:
         """No profiler listens."""
         yield
 
-    def profiler(self, *, on: bool) -> None:
-        """No profiler listens."""
-
     def free_bytes(self) -> tuple[int, int]:
         """Memory of the host."""
         import os
@@ -299,13 +296,14 @@ def _all_reduce(threads: int, _flag: Any, _value: int, _bound: int, data: Any) -
     _values(data)[:threads].add_(1.0)
 
 
-def _all_gather(_threads: int, source: Any, target: Any, count: int, _rounds: int) -> None:
-    _values(target)[: 4 * count].copy_(_values(source)[: 4 * count])
+def _all_gather(threads: int, data: Any, _nanoseconds: int) -> None:
+    _values(data)[:threads].add_(1.0)
 
 
 STAND_INS: dict[str, Callable[..., None]] = {
     "busy": _busy,
     "busy_dependent": _busy,
+    "busy_shared": _busy,
     "scale": _scale,
     "fill": _fill,
     "sum_strided": _sum_strided,

@@ -8,6 +8,7 @@ from contextlib import AbstractContextManager, contextmanager
 from typing import Any, Literal
 
 from stallscope_probes.device.cuda_memory import CudaMemory
+from stallscope_probes.device.graph import CudaGraph
 from stallscope_probes.device.nvrtc import Function, Module, check, compile_text, source_text
 
 CYCLES_PER_STEP = 4
@@ -80,15 +81,7 @@ class CudaMachine:
 
     def graph(self, work: Callable[[], None]) -> Callable[[], None]:
         """Capture `work` once; the result replays it."""
-        import torch
-
-        graph = torch.cuda.CUDAGraph()
-        with torch.cuda.stream(torch.cuda.Stream()):
-            graph.capture_begin(capture_error_mode="thread_local")
-            work()
-            graph.capture_end()
-        replay: Callable[[], None] = graph.replay
-        return replay
+        return CudaGraph(work)
 
     def kernel(self, name: str) -> Function:
         """A kernel of `device_code.cu`."""
@@ -138,13 +131,6 @@ class CudaMachine:
             yield
         finally:
             torch.cuda.nvtx.range_pop()
-
-    def profiler(self, *, on: bool) -> None:
-        """CudaProfilerStart or cudaProfilerStop."""
-        import torch
-
-        runtime = torch.cuda.cudart()
-        (runtime.cudaProfilerStart if on else runtime.cudaProfilerStop)()
 
     def free_bytes(self) -> tuple[int, int]:
         """Free and total device memory."""

@@ -1,5 +1,7 @@
 // Device side of the probes. Integers arrive as long long, so that every launch can be bound the same way.
 
+#define QUARTER_FLOATS 12000  // 47 KiB of the 227 KiB that blocks can have on compute capability 9.0
+
 // Runs for a chosen time: a chain of dependent multiply-adds on one value a thread (about 4 cycles each).
 extern "C" __global__ void busy(float* data, long long iterations) {
   long long i = blockIdx.x * (long long)blockDim.x + threadIdx.x;
@@ -73,11 +75,29 @@ extern "C" __global__ void ncclDevKernel_AllReduce_Sum_f32_emulated(const volati
   data[blockIdx.x * (long long)blockDim.x + threadIdx.x] += 1.0f;
 }
 
-// Stands in for a collective that moves bytes with a few thread blocks beside compute.
-extern "C" __global__ void ncclDevKernel_AllGather_emulated(const float4* source, float4* target, long long count,
-                                                            long long rounds) {
-  long long first = blockIdx.x * (long long)blockDim.x + threadIdx.x;
-  long long step = gridDim.x * (long long)blockDim.x;
-  for (long long round = 0; round < rounds; ++round)
-    for (long long i = first; i < count; i += step) __stcs(target + i, __ldcs(source + i));
+// As `busy`, with so much shared memory that four blocks fill a multiprocessor.
+extern "C" __global__ void busy_shared(float* data, long long iterations) {
+  __shared__ volatile float room[QUARTER_FLOATS];
+  long long i = blockIdx.x * (long long)blockDim.x + threadIdx.x;
+  room[threadIdx.x] = data[i];
+  float x = room[threadIdx.x];
+#pragma unroll 16
+  for (long long k = 0; k < iterations; ++k) x = fmaf(x, 0.9990234375f, 0.0009765625f);
+  data[i] = x;
+}
+
+// Stands in for a collective that the link paces: each block holds a quarter of a multiprocessor for a set time.
+extern "C" __global__ void ncclDevKernel_AllGather_emulated(float* data, long long nanoseconds) {
+  __shared__ volatile float room[QUARTER_FLOATS];
+  room[threadIdx.x] = 1.0f;
+  long long now, end;
+  asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(end));
+  end += nanoseconds;
+  do {
+#if __CUDA_ARCH__ >= 700
+    __nanosleep(500);
+#endif
+    asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(now));
+  } while (now < end);
+  data[blockIdx.x * (long long)blockDim.x + threadIdx.x] += room[threadIdx.x];
 }

@@ -194,9 +194,6 @@ class Machine(Protocol):
     def nvtx(self, text: str) -> AbstractContextManager[None]:
         """NVTX range on this thread."""
 
-    def profiler(self, *, on: bool) -> None:
-        """CudaProfilerStart or cudaProfilerStop."""
-
     def free_bytes(self) -> tuple[int, int]:
         """Free and total device memory."""
 

@@ -65,12 +65,15 @@ def _cached(machine: Machine, params: Params) -> Workload:
 
     load, target = Load(machine, 400), machine.random(USED_BYTES // 4)
     pin = machine.kind == "cuda"
+    copied = [machine.event() for _ in range(2)]
 
     def step(index: int) -> None:
+        copied[index % 2].synchronize()
         buffer = torch.empty(machine.size(params["mib"] << 20) // 4, pin_memory=pin)
         values = buffer[: USED_BYTES // 4]
         values.fill_(float(index))
         target.copy_(values, non_blocking=True)
+        copied[index % 2].record()
         load.launch()
 
     return Workload(step, lambda: target)

@@ -1,57 +1,51 @@
-"""Compute beside a stand-in collective of many thread blocks, of few, and compute that shares nothing with it."""
+"""Compute beside a stand-in collective: a grid of exactly one wave, one that leaves room, and a small one.
+
+The collective's blocks hold a quarter of a multiprocessor each for a set time, as those of one that the link paces do.
+A grid of exactly one wave then needs a second one (wave quantization); the same work in fewer, longer blocks does not.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from stallscope_probes.contract import Family, Params, Variant, Workload
 from stallscope_probes.device.machine import Machine
-from stallscope_probes.load import THREADS, Load
 
-MUST_NOT = ("launch.gap", "alloc.sync", "fence.interference", "copy.pageable", "comm.exposed")
-BUFFER_BYTES = 128 << 20
-
-
-def _compute(machine: Machine, params: Params) -> tuple[Callable[[], None], Callable[[], object]]:
-    if not params["memory_bound"]:
-        load = Load(machine, 60, blocks=32)
-        return load.launch, lambda: load.data
-    count = machine.size(BUFFER_BYTES) // 4
-    values = machine.random(count)
-    scale = machine.kernel("scale").bind(8 * machine.processors, THREADS, (values, count, 0.9990234375))
-    return scale, lambda: values[:4096]
+MUST_NOT = ("launch.gap", "alloc.sync", "fence.interference", "copy.pageable", "sync.device")
+THREADS = 128
+BLOCKS_A_PROCESSOR = 4
 
 
 def _build(machine: Machine, params: Params) -> Workload:
-    size = machine.size(BUFFER_BYTES)
-    source, target = machine.memory.allocate(size), machine.memory.allocate(size)
-    source.tensor().fill_(1.0)
+    wave = BLOCKS_A_PROCESSOR * machine.processors
+    grid = params["blocks"] or max(1, wave - params["spared"])
+    work_us = params["kernel_us"] * (wave / grid if params["spared"] else 1.0)
+    data = machine.random(wave * THREADS)
+    compute = machine.kernel("busy_shared").bind(grid, THREADS, (data, machine.iterations(work_us)))
+    received = machine.random(params["comm_blocks"] * THREADS)
     comm, main = machine.stream(), machine.stream()
     gather = machine.kernel("ncclDevKernel_AllGather_emulated").bind(
-        params["comm_blocks"], 2 * THREADS, (source, target, size // 16, params["rounds"]), stream=comm
+        params["comm_blocks"], THREADS, (received, 1000 * params["comm_us"]), stream=comm
     )
-    compute, output = _compute(machine, params)
     ready, over = machine.event(), machine.event()
     machine.synchronize()
 
     def step(_: int) -> None:
         with machine.use(main):
-            for _ in range(params["kernels"]):
+            for _ in range(params["alone"]):
                 compute()
             ready.record(main)
             comm.wait_event(ready)
             gather()
             over.record(comm)
-            for _ in range(params["kernels"]):
+            for _ in range(params["beside"]):
                 compute()
             main.wait_event(over)
 
-    def close() -> None:
-        machine.synchronize()
-        machine.memory.free(source)
-        machine.memory.free(target)
+    return Workload(step, lambda: received)
 
-    return Workload(step, output, close=close)
+
+def _params(*, blocks: int = 0, spared: int = 0) -> Params:
+    shape = {"blocks": blocks, "spared": spared, "kernel_us": 100, "alone": 4, "beside": 8}
+    return {**shape, "comm_blocks": 32, "comm_us": 600}
 
 
 FAMILY = Family(
@@ -60,35 +54,32 @@ FAMILY = Family(
     topic=5,
     variants=(
         Variant(
-            "many_blocks",
+            "whole_wave",
             "bad",
             _build,
-            {"comm_blocks": 96, "rounds": 6, "kernels": 5, "memory_bound": 1},
+            _params(),
             ("comm.interference",),
             MUST_NOT,
-            ("dep.stream_wait",),
-            "few_blocks",
-            bytes=1 << 30,
+            ("dep.stream_wait", "comm.exposed"),
+            "room_left",
         ),
         Variant(
-            "few_blocks",
+            "room_left",
             "fixed",
             _build,
-            {"comm_blocks": 4, "rounds": 1, "kernels": 5, "memory_bound": 1},
+            _params(spared=32),
             (),
-            ("launch.gap", "alloc.sync", "fence.interference", "copy.pageable"),
-            ("comm.exposed", "comm.interference", "dep.stream_wait"),
-            bytes=1 << 30,
+            ("comm.interference", *MUST_NOT),
+            ("dep.stream_wait", "comm.exposed"),
         ),
         Variant(
-            "nothing_shared",
+            "small_grid",
             "decoy",
             _build,
-            {"comm_blocks": 16, "rounds": 1, "kernels": 6, "memory_bound": 0},
+            _params(blocks=32),
             (),
-            ("comm.interference", "launch.gap", "alloc.sync", "fence.interference"),
-            ("comm.exposed", "dep.stream_wait"),
-            bytes=1 << 30,
+            ("comm.interference", *MUST_NOT),
+            ("dep.stream_wait", "comm.exposed"),
         ),
     ),
 )

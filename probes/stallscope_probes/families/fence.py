@@ -9,7 +9,8 @@ from stallscope_probes.load import THREADS
 MUST_NOT = ("launch.gap", "alloc.sync", "copy.pageable", "copy.exposed", "uvm.fault_gpu")
 SMALL_BLOCKS = 248
 WRITER_BLOCKS = 8
-TARGET_BYTES = 64 << 20
+TARGET_BYTES = 1 << 20
+ROUNDS_BOUND = 20_000
 
 
 def _build(machine: Machine, params: Params) -> Workload:
@@ -23,10 +24,11 @@ def _build(machine: Machine, params: Params) -> Workload:
     stop = torch.zeros(1, dtype=torch.int32, device=machine.device)
     alive = torch.zeros(1, dtype=torch.int64, device=machine.device)
     beside, main = machine.stream(), machine.stream()
+    writes = bool(params["writer"])
     write = machine.kernel("store_stream").bind(
         WRITER_BLOCKS,
         THREADS,
-        (target, size // 16, params["rounds"], stop, alive),
+        (target, size // 16, ROUNDS_BOUND, stop, alive),
         stream=beside,
         attributes=("remote memory-sync domain",) if params["remote"] else (),
     )
@@ -36,19 +38,27 @@ def _build(machine: Machine, params: Params) -> Workload:
             small()
 
     replay = machine.graph(burst)
-    ready, over = machine.event(), machine.event()
+    ready, armed, over = machine.event(), machine.event(), machine.event()
     machine.synchronize()
+
+    def start_writer() -> None:
+        ready.record(main)
+        with machine.use(beside):
+            beside.wait_event(ready)
+            stop.zero_()
+            armed.record(beside)
+            write()
+            over.record(beside)
+        main.wait_event(armed)
 
     def step(_: int) -> None:
         with machine.use(main):
             replay()
-            ready.record(main)
-            if params["rounds"]:
-                beside.wait_event(ready)
-                write()
-                over.record(beside)
+            if writes:
+                start_writer()
             replay()
-            if params["rounds"]:
+            if writes:
+                stop.fill_(1)
                 main.wait_event(over)
 
     def close() -> None:
@@ -60,8 +70,8 @@ def _build(machine: Machine, params: Params) -> Workload:
     return Workload(step, lambda: data, close=close)
 
 
-def _params(*, to_host: int, remote: int, rounds: int, fence: int = 0) -> Params:
-    return {"to_host": to_host, "remote": remote, "rounds": rounds, "fence": fence, "kernels": 12}
+def _params(*, to_host: int, remote: int, writer: int = 1, fence: int = 0) -> Params:
+    return {"to_host": to_host, "remote": remote, "writer": writer, "fence": fence, "kernels": 12}
 
 
 FAMILY = Family(
@@ -75,7 +85,7 @@ FAMILY = Family(
             "host_same",
             "bad",
             _build,
-            _params(to_host=1, remote=0, rounds=1),
+            _params(to_host=1, remote=0),
             ("fence.interference",),
             ("comm.interference", *MUST_NOT),
             ("launch.drain", "dep.stream_wait"),
@@ -85,7 +95,7 @@ FAMILY = Family(
             "host_same_system",
             "bad",
             _build,
-            _params(to_host=1, remote=0, rounds=1, fence=2),
+            _params(to_host=1, remote=0, fence=2),
             ("fence.interference",),
             ("comm.interference", *MUST_NOT),
             ("launch.drain", "dep.stream_wait"),
@@ -95,7 +105,7 @@ FAMILY = Family(
             "host_remote",
             "fixed",
             _build,
-            _params(to_host=1, remote=1, rounds=1),
+            _params(to_host=1, remote=1),
             (),
             MUST_NOT,
             ("fence.interference", "launch.drain", "dep.stream_wait"),
@@ -104,7 +114,7 @@ FAMILY = Family(
             "host_remote_system",
             "fixed",
             _build,
-            _params(to_host=1, remote=1, rounds=1, fence=2),
+            _params(to_host=1, remote=1, fence=2),
             (),
             MUST_NOT,
             ("fence.interference", "launch.drain", "dep.stream_wait"),
@@ -113,7 +123,7 @@ FAMILY = Family(
             "device_same",
             "decoy",
             _build,
-            _params(to_host=0, remote=0, rounds=8),
+            _params(to_host=0, remote=0),
             (),
             ("fence.interference", *MUST_NOT),
             ("launch.drain", "dep.stream_wait"),
@@ -122,7 +132,7 @@ FAMILY = Family(
             "no_writer",
             "decoy",
             _build,
-            _params(to_host=0, remote=0, rounds=0),
+            _params(to_host=0, remote=0, writer=0),
             (),
             ("fence.interference", "comm.interference", *MUST_NOT),
             ("launch.drain",),

@@ -20,12 +20,15 @@ extern "C" __global__ void generated(float* data) {
 
 def _build(machine: Machine, params: Params) -> Workload:
     binary = machine.compile(TEXT, ptx=bool(params["ptx"]))
+    text = binary.rstrip(b" \0")
     data = machine.random(machine.processors * THREADS)
     load = Load(machine, 1000)
     kept = machine.module(binary)
 
-    def step(_: int) -> None:
-        module = machine.module(binary) if params["in_step"] else kept
+    def step(index: int) -> None:
+        # the driver remembers what it compiled, so every step's text is unlike any before
+        content = text + b"\n// %d\n\0" % index if params["ptx"] else binary
+        module = machine.module(content) if params["in_step"] else kept
         module.function("generated").bind(machine.processors, THREADS, (data,))()
         load.launch()
 

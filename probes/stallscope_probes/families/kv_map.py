@@ -9,27 +9,29 @@ from stallscope_probes.device.machine import Machine
 from stallscope_probes.load import THREADS, Load
 
 MUST_NOT = ("launch.gap", "alloc.relocate", "alloc.sync", "sync.device", "copy.pageable")
-STEPS = 256
+STEPS = 160
 
 
 def _build(machine: Machine, params: Params) -> Workload:
     chunk = machine.size(params["mib"] << 20)
-    cache = machine.memory.reserve(STEPS * chunk)
+    grown = params["chunks"] * chunk
+    cache = machine.memory.reserve(STEPS * grown)
     load = Load(machine, params["kernel_us"])
     fill = machine.kernel("fill")
     if params["ahead"]:
         for _ in range(STEPS):
-            cache.grow(chunk)
+            cache.grow(grown)
 
     def step(index: int) -> None:
         if not params["ahead"]:
             if index % STEPS == 0:
                 machine.synchronize()
                 cache.shrink()
-            cache.grow(chunk)
+            for _ in range(params["chunks"]):
+                cache.grow(chunk)
         values = cache.tensor()
-        end = (index % STEPS + 1) * (chunk // 4)
-        part = values[end - chunk // 4 : end]
+        end = (index % STEPS + 1) * (grown // 4)
+        part = values[end - grown // 4 : end]
         fill.bind(machine.processors, THREADS, (part, part.numel(), float(index + 1)))()
         load.launch()
 
@@ -56,10 +58,16 @@ FAMILY = Family(
     topic=3,
     collect="memory",
     variants=(
-        _variant("in_step", "bad", {"mib": 8, "ahead": 0, "kernel_us": 100}, ("alloc.map",), "ahead"),
-        _variant("in_step_small", "bad", {"mib": 2, "ahead": 0, "kernel_us": 120}, ("alloc.map",), "ahead_small"),
-        _variant("ahead", "fixed", {"mib": 8, "ahead": 1, "kernel_us": 100}, ()),
-        _variant("ahead_small", "fixed", {"mib": 2, "ahead": 1, "kernel_us": 120}, ()),
-        _variant("behind_device", "decoy", {"mib": 8, "ahead": 0, "kernel_us": 3000}, ()),
+        _variant("in_step", "bad", {"mib": 2, "chunks": 4, "ahead": 0, "kernel_us": 200}, ("alloc.map",), "ahead"),
+        _variant(
+            "in_step_larger",
+            "bad",
+            {"mib": 4, "chunks": 2, "ahead": 0, "kernel_us": 200},
+            ("alloc.map",),
+            "ahead_larger",
+        ),
+        _variant("ahead", "fixed", {"mib": 2, "chunks": 4, "ahead": 1, "kernel_us": 200}, ()),
+        _variant("ahead_larger", "fixed", {"mib": 4, "chunks": 2, "ahead": 1, "kernel_us": 200}, ()),
+        _variant("behind_device", "decoy", {"mib": 2, "chunks": 4, "ahead": 0, "kernel_us": 3000}, ()),
     ),
 )

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from stallscope_probes.contract import Family, Params, Variant, Workload
-from stallscope_probes.device.machine import Machine
+from stallscope_probes.device.machine import Machine, Module
 from stallscope_probes.load import THREADS, Load
 
 MUST_NOT = ("alloc.sync", "sync.device", "init.jit", "copy.pageable")
@@ -29,17 +31,20 @@ def _build(machine: Machine, params: Params) -> Workload:
     load = Load(machine, params["load_us"])
     names = [f"k{index}" for index in range(params["kernels"])]
     modules = [machine.module(binary) for _ in range(1 if params["again"] else MODULES)]
-    if params["preload"]:
-        loaded = [[module.function(name) for name in names] for module in modules]
-        for functions in loaded:
+
+    def launches(module: Module) -> list[Callable[[], None]]:
+        functions = [module.function(name) for name in names]
+        if params["preload"]:
             for function in functions:
                 function.load()
+        return [function.bind(machine.processors, THREADS, (data,)) for function in functions]
+
+    ready = [launches(module) for module in modules] if params["preload"] else []
 
     def step(index: int) -> None:
         slot = index % len(modules)
-        functions = loaded[slot] if params["preload"] else [modules[slot].function(name) for name in names]
-        for function in functions:
-            function.bind(machine.processors, THREADS, (data,))()
+        for launch in ready[slot] if ready else launches(modules[slot]):
+            launch()
         load.launch()
 
     def close() -> None:
@@ -60,7 +65,7 @@ FAMILY = Family(
             "first_call",
             "bad",
             _build,
-            {"kernels": 16, "load_us": 200, "preload": 0, "again": 0},
+            {"kernels": 16, "load_us": 300, "preload": 0, "again": 0},
             ("init.lazy_load",),
             MUST_NOT,
             ("launch.gap",),
@@ -70,7 +75,7 @@ FAMILY = Family(
             "preloaded",
             "fixed",
             _build,
-            {"kernels": 16, "load_us": 200, "preload": 1, "again": 0},
+            {"kernels": 16, "load_us": 300, "preload": 1, "again": 0},
             (),
             ("init.lazy_load", *MUST_NOT),
             ("launch.gap",),

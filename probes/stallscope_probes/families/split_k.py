@@ -1,4 +1,4 @@
-"""A BF16 product summed from eight BF16 partial products, from float32 ones, and in one pass."""
+"""A BF16 product summed from 32 BF16 partial products, from float32 ones, and in one pass."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ FAMILY = Family(
             "bf16_partials",
             "bad",
             _build,
-            {"side": 128, "depth": 4096, "splits": 8, "float_partials": 0},
+            {"side": 128, "depth": 4096, "splits": 32, "float_partials": 0},
             ("valid.numerics",),
             fix="float32_partials",
         ),
@@ -50,7 +50,7 @@ FAMILY = Family(
             "float32_partials",
             "fixed",
             _build,
-            {"side": 128, "depth": 4096, "splits": 8, "float_partials": 1},
+            {"side": 128, "depth": 4096, "splits": 32, "float_partials": 1},
             (),
             ("valid.numerics", "valid.precision_policy"),
         ),

@@ -39,6 +39,7 @@ FAMILY = Family(
     name="zero_copy",
     title="A kernel reads host memory over the link",
     topic=6,
+    collect="metrics",
     variants=(
         Variant(
             "mapped",

@@ -1,0 +1,75 @@
+"""Predicted against measured: what the report said a repair is worth, and what it was worth without a profiler."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import msgspec
+import numpy as np
+
+from stallscope_probes.verdicts import Label, Verdict
+
+RESAMPLES = 4000
+CONFIDENCE = 0.95
+
+
+class Gain(msgspec.Struct, frozen=True, kw_only=True):
+    """One bad variant and its repair; nanoseconds a repeat. `low` and `high` bound the measured median difference."""
+
+    family: str
+    bad: str
+    fixed: str
+    predicted_low_ns: int
+    predicted_high_ns: int
+    measured_ns: int
+    measured_low_ns: int
+    measured_high_ns: int
+    bad_ns: int
+    reason: str = ""
+
+    @property
+    def contained(self) -> bool:
+        """Whether the measured median lies in the predicted interval."""
+        return self.predicted_low_ns <= self.measured_ns <= self.predicted_high_ns
+
+
+class Timing(msgspec.Struct, frozen=True, kw_only=True):
+    """Line of a timing session (`stallscope_probes.timing.PairTiming`)."""
+
+    family: str
+    bad: str
+    fixed: str
+    status: str = "ok"
+    reason: str = ""
+    bad_ns: tuple[int, ...] = ()
+    fixed_ns: tuple[int, ...] = ()
+
+
+def gain(label: Label, verdict: Verdict, timing: Timing, reason: str = "") -> Gain:
+    """Compare the sum of the expected ids' intervals, a repeat, with the paired difference of the medians."""
+    low = sum(verdict.recoverable_ns.get(wait, (0, 0))[0] for wait in label.expect)
+    high = sum(verdict.recoverable_ns.get(wait, (0, 0))[1] for wait in label.expect)
+    repeats = max(label.repeats, 1)
+    middle, (bottom, top) = paired_difference(timing.bad_ns, timing.fixed_ns)
+    return Gain(
+        family=timing.family,
+        bad=timing.bad,
+        fixed=timing.fixed,
+        predicted_low_ns=low // repeats,
+        predicted_high_ns=high // repeats,
+        measured_ns=middle,
+        measured_low_ns=bottom,
+        measured_high_ns=top,
+        bad_ns=int(np.median(timing.bad_ns)),
+        reason=reason,
+    )
+
+
+def paired_difference(bad_ns: Sequence[int], fixed_ns: Sequence[int]) -> tuple[int, tuple[int, int]]:
+    """Median of the blocks' differences and its bootstrap interval; the same input gives the same output."""
+    differences = np.asarray(bad_ns, np.int64) - np.asarray(fixed_ns, np.int64)
+    draws = np.random.default_rng(0).integers(0, len(differences), (RESAMPLES, len(differences)))
+    medians = np.median(differences[draws], axis=1)
+    tail = 100 * (1 - CONFIDENCE) / 2
+    bottom, top = np.percentile(medians, [tail, 100 - tail])
+    return int(np.median(differences)), (int(bottom), int(top))
