@@ -13,6 +13,7 @@ from stallscope.errors import InputError
 from stallscope.ingest import nsys_schema as schema
 from stallscope.ingest.nsys_arrow_query import ArrowQuery, RowRange, row_ranges
 from stallscope.ingest.nsys_source import DTYPES, Kind, constant, decoded
+from stallscope.ingest.sqlite_pages import SqlitePages
 
 MAGIC = b"SQLite format 3\x00"
 _IDS_A_QUERY = 500
@@ -30,6 +31,7 @@ class SqliteExport:
         uri = path.as_uri() + "?mode=ro&immutable=1"
         self._connection = self._guarded(lambda: _connect(uri))
         self._arrow = ArrowQuery(uri)
+        self._pages = SqlitePages(path, self._connection)
         self.tables: Mapping[str, frozenset[str]] = self._guarded(self._inspect)
         if not schema.looks_like_export(self.tables):
             self.close()
@@ -46,6 +48,10 @@ class SqliteExport:
         absent = [pl.lit(None, DTYPES[kind]).alias(name) for name, kind in columns.items() if name not in present]
         if not present:
             return self._nulls(table, columns)
+        if set(present.values()) == {"int"}:
+            decoded_pages = self._guarded(lambda: self._pages.integers(table, list(present)))
+            if decoded_pages is not None:
+                return decoded_pages.with_columns(absent).select(list(columns))  # type: ignore[no-any-return]
         wanted = ", ".join(_expression(name, kind) for name, kind in present.items())
         query = f"SELECT {wanted} FROM {_quoted(table)}"  # noqa: S608 (names come from the file's own schema, quoted)
         frame: pl.DataFrame = self._guarded(lambda: self._arrow.run(query, self._ranges(table)))
@@ -90,6 +96,7 @@ class SqliteExport:
     def close(self) -> None:
         """See `ExportSource.close`."""
         self._arrow.close()
+        self._pages.close()
         self._connection.close()
 
     def _inspect(self) -> dict[str, frozenset[str]]:
@@ -113,7 +120,7 @@ class SqliteExport:
     def _guarded(self, work: Any) -> Any:
         try:
             return work()
-        except (sqlite3.DatabaseError, OSError, pl.exceptions.PolarsError) as error:
+        except (sqlite3.DatabaseError, OSError, UnicodeDecodeError, pl.exceptions.PolarsError) as error:
             raise InputError(f"damaged SQLite file ({error})", file=self._file, next_step=_EXPORT_AGAIN) from error
 
 
