@@ -24,8 +24,10 @@ def nanoseconds(texts: Iterable[msgspec.Raw]) -> tuple[Int64Array, npt.NDArray[n
 
     Decimal arithmetic all the way: a double near 1.7e15 µs has a step of 0.25 µs.
     """
-    plain = pl.Series([str(text, "latin-1").strip('"') for text in texts], dtype=pl.String)
+    plain = pl.Series([str(text, "latin-1") for text in texts], dtype=pl.String)
     exact = plain.cast(_MICROSECONDS, strict=False)
+    if exact.null_count():  # absent, no number, or a number in quotes
+        exact = plain.str.strip_chars('"').cast(_MICROSECONDS, strict=False)
     known = exact.is_not_null().to_numpy()
     whole = (exact * 1000).cast(pl.Int64, strict=False).fill_null(0)
     return whole.to_numpy(), known

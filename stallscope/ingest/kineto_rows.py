@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Sequence
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -46,21 +46,17 @@ class Rows:
 
     def add(self, events: Sequence[Event]) -> None:
         """Take one batch."""
-        kinds: dict[Category, list[Event]] = {}
+        groups: defaultdict[str | None, list[Event]] = defaultdict(list)
         for event in events:
-            if event.ph != "X" or event.cat is None:
-                continue
-            category = CATEGORIES.get(event.cat)
-            if category is None:
-                self._foreign(event.cat)
-                continue
-            if category is Category.OPERATOR and is_annotation(str(event.name)):
-                category = Category.ANNOTATION
-            if category is Category.PYTHON and not is_own_frame(str(event.name)):
-                continue
-            kinds.setdefault(category, []).append(event)
-        for category, rows in kinds.items():
-            self._add(category, rows)
+            if event.ph == "X":
+                groups[event.cat].append(event)
+        for name, rows in groups.items():
+            category = CATEGORIES.get(name or "")
+            if category is not None:
+                for kind, chosen in _sorted(category, rows):
+                    self._add(kind, chosen)
+            elif name is not None:
+                self._foreign(name, len(rows))
 
     def columns(self, category: Category) -> Columns | None:
         """All rows of a kind, or None if there were none."""
@@ -70,7 +66,7 @@ class Rows:
         """Collectives by kernel (position among the kernels in file order) or operator (kernel -1)."""
         return _joined(self._collectives)
 
-    def _foreign(self, category: str) -> None:
+    def _foreign(self, category: str, count: int) -> None:
         for prefix, accelerator in ACCELERATORS.items():
             if category.startswith(prefix):
                 raise InputError(
@@ -78,9 +74,11 @@ class Rows:
                     file=self._file,
                     next_step="profile the run on an NVIDIA or AMD GPU",
                 )
-        self.ignored[category] += 1
+        self.ignored[category] += count
 
     def _add(self, category: Category, events: list[Event]) -> None:
+        if not events:
+            return
         start, has_start = nanoseconds(e.ts for e in events)
         length, has_length = nanoseconds(e.dur for e in events)
         # CUPTI writes 0 where it lost a timestamp; a host event at 0 is lost too.
@@ -177,6 +175,18 @@ _ELEMENT_BYTES = {
     "Float": 4, "Double": 8, "Half": 2, "BFloat16": 2, "Int": 4, "Long": 8, "Short": 2, "Char": 1, "Byte": 1, "Bool": 1,
     "Float8_e4m3fn": 1, "Float8_e5m2": 1, "Float8_e4m3fnuz": 1, "Float8_e5m2fnuz": 1,
 }  # fmt: skip
+
+
+def _sorted(category: Category, events: list[Event]) -> Iterator[tuple[Category, list[Event]]]:
+    """Events of one profiler category by what they are here: old annotations among operators, frames worth keeping."""
+    if category is Category.OPERATOR:
+        annotations = [e for e in events if is_annotation(str(e.name))]
+        if annotations:
+            yield Category.ANNOTATION, annotations
+            events = [e for e in events if not is_annotation(str(e.name))]
+    elif category is Category.PYTHON:
+        events = [e for e in events if is_own_frame(str(e.name))]
+    yield category, events
 
 
 def _joined(batches: list[Columns]) -> Columns | None:
