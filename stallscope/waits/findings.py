@@ -29,7 +29,7 @@ def finding_of(timeline: Timeline, rule: Rule, detection: Detection, settlement:
     rows = np.flatnonzero(owned > 0)
     if not len(rows):
         return None
-    devices = sorted({int(d) for d in detection.claims.device[rows]})
+    devices = np.unique(detection.claims.device[rows]).tolist()
     wait_ns = int(owned.sum())
     share = wait_ns / sum(w.window_ns for w in timeline.windows if w.device in devices)
     recoverable = _recoverable(rule, detection, owned[rows])
