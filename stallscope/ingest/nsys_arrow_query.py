@@ -25,7 +25,7 @@ class ArrowQuery:
         import adbc_driver_sqlite
 
         self._manager = adbc_driver_manager
-        self._database = adbc_driver_manager.AdbcDatabase(driver=adbc_driver_sqlite._driver_path(), uri=uri)  # noqa: SLF001
+        self._database = adbc_driver_sqlite.connect(uri)
 
     def run(self, query: str, ranges: Sequence[RowRange] = ()) -> pl.DataFrame:
         """Rows of the query in file order; with `ranges`, one part a range of rowids (both ends included).

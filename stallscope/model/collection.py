@@ -57,7 +57,7 @@ _NSYS: Mapping[type[Table], str] = {
     events.CpuFaults: "CUDA_UM_CPU_PAGE_FAULT_EVENTS",
     events.MemoryEvents: "CUDA_GPU_MEMORY_USAGE_EVENTS",
     events.PoolTrims: "CUDA_GPU_MEMORY_POOL_EVENTS",
-    events.HostCallbacks: "CUDA_HOST_CALLBACK",
+    events.HostCallbacks: "CUPTI_ACTIVITY_KIND_GRAPH_HOST_NODE_AND_HOST_LAUNCH",
     events.ContextSwitches: "GPU_CONTEXT_SWITCH_EVENTS",
     events.GpuMetrics: "GPU_METRICS",
     events.Streams: "TARGET_INFO_CUDA_STREAM",

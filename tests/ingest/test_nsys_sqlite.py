@@ -94,6 +94,14 @@ def test_a_database_in_use_is_refused(export: Path, suffix: str) -> None:
     assert suffix in str(refused.value)
 
 
+@pytest.mark.parametrize("pragma", ["journal_mode=WAL", "page_size=65536", "page_size=512"])
+def test_other_layouts_of_sqlite_files_are_read(export: Path, pragma: str) -> None:
+    alter(export, f"PRAGMA {pragma}", "VACUUM")
+    before = {p.name for p in export.parent.iterdir()}
+    assert len(collected(open_trace(export, FRESH), events.Kernels)) == 1
+    assert {p.name for p in export.parent.iterdir()} == before
+
+
 def test_the_log_beside_the_target_of_a_link_counts(export: Path, tmp_path: Path) -> None:
     link = tmp_path / "link.sqlite"
     link.symlink_to(export)
