@@ -66,7 +66,9 @@ def _calls(trace: Trace) -> pl.Series:
 
 def _ranges(trace: Trace) -> pl.Series:
     text = '{"ph": "X", "cat": "user_annotation", "name": "{}", "pid": 1, "tid": 1, "ts": {}, "dur": {}}'
-    return _formatted(_named(trace, trace.tables[NvtxRanges]), text, ["text", "ts", "dur"])
+    frame = _named(trace, trace.tables[NvtxRanges]).with_row_index("row")
+    numbered = pl.when(pl.col("text") == "ProfilerStep").then(pl.format("{}#{}", "text", pl.col("row") // 2))
+    return _formatted(frame.with_columns(numbered.otherwise(pl.col("text")).alias("text")), text, ["text", "ts", "dur"])
 
 
 def _formatted(frame: pl.DataFrame, text: str, columns: list[str]) -> pl.Series:
