@@ -13,6 +13,7 @@ from stallscope.cli._failures import EXIT_INTERRUPTED, EXIT_PIPE_CLOSED, abandon
 from stallscope.cli._folder import CommandFolder
 
 PROGRAM = "stallscope"
+RUNS_PROGRAMS = "run"
 COMPLETION_VARIABLE = "_STALLSCOPE_COMPLETE"
 
 
@@ -57,9 +58,13 @@ def _run(arguments: list[str]) -> int:
 
 
 def _take_debug(arguments: Sequence[str]) -> tuple[list[str], bool]:
-    """`--debug` works before and after the command's name, up to `--`: what follows belongs to another program."""
+    """`--debug` works before and after the command's name, but what belongs to a program that is run stays with it."""
     words = list(arguments)
-    end = words.index("--") if "--" in words else len(words)
+    command = next((at for at, word in enumerate(words) if not word.startswith("-")), len(words))
+    if words[command : command + 1] == [RUNS_PROGRAMS]:
+        end = command
+    else:
+        end = words.index("--") if "--" in words else len(words)
     kept = [word for word in words[:end] if word != "--debug"]
     return kept + words[end:], len(kept) < end
 

@@ -97,9 +97,10 @@ def test_debug_adds_the_traceback(failing: Callable[..., Outcome], error: Except
     assert "Traceback (most recent call last)" in failing(error, "--debug")[2]
 
 
-def test_debug_after_a_double_dash_belongs_to_the_other_program() -> None:
-    assert program._take_debug(["run", "--", "x", "--debug"]) == (["run", "--", "x", "--debug"], False)
+def test_debug_of_another_program_is_left_to_it() -> None:
     assert program._take_debug(["analyze", "t", "--debug"]) == (["analyze", "t"], True)
+    assert program._take_debug(["run", "--", "x", "--debug"]) == (["run", "--", "x", "--debug"], False)
+    assert program._take_debug(["--debug", "run", "x", "--debug"]) == (["run", "x", "--debug"], True)
 
 
 @pytest.mark.parametrize(
