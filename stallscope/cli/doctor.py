@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import re
+import shlex
 import sys
-from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -12,12 +13,15 @@ from stallscope.cli._rendering import takes_colour, terminal_width
 from stallscope.reporters.terminal import Paper
 
 if TYPE_CHECKING:
+    from stallscope.api import Examination
+    from stallscope.capture.doctor import TableRecord
     from stallscope.capture.machine import Condition
-    from stallscope.model.analysis import Analysis
     from stallscope.settings import Settings
-    from stallscope.views.health import HealthRow
 
-STYLES = {"ok": "green", "recorded": "green", "limited": "yellow", "unknown": "yellow", "missing": "red"}
+GOOD = ("ok", "recorded", "empty")
+STYLES = {"limited": "yellow", "unknown": "yellow", "missing": "red"} | dict.fromkeys(GOOD, "green")
+SECTIONS = {"Recorded": ("recorded", "empty"), "Missing": ("missing",), "Not told by the file": ("unknown",)}
+ABBREVIATIONS = {"Api": "API", "Cpu": "CPU", "Gil": "GIL", "Gpu": "GPU", "Nvtx": "NVTX", "Os": "OS"}
 
 
 @click.command("doctor")
@@ -32,9 +36,9 @@ def command(trace: str | None, **flags: Any) -> None:
     if trace is None:
         _examine_machine(paper, load_settings(flags))
     else:
-        from stallscope.cli._analysis import analyze
+        from stallscope.cli._analysis import examine
 
-        _examine_trace(paper, analyze((trace,), load_settings(flags)))
+        _examine_trace(paper, trace, examine(trace, load_settings(flags)))
     click.echo(paper.text(), nl=False, color=paper.colour)
 
 
@@ -65,33 +69,43 @@ def _nsys(configured: str | None) -> str | None:
         return configured
 
 
-def _examine_trace(paper: Paper, analysis: Analysis) -> None:
+def _examine_trace(paper: Paper, path: str, examination: Examination) -> None:
+    from stallscope.capture.doctor import examine_trace
     from stallscope.reporters.text_health import write_health
     from stallscope.views.headline import headline
-    from stallscope.views.health import health
 
+    analysis = examination.analysis
     for source in analysis.sources:
         paper.columns(source.name, f"{source.producer or source.format} {source.schema}".strip(), "bold")
     paper.prose(headline(analysis).sentence)
-    rows = health(analysis)
-    width = max((len(row.label) for row in rows), default=0)
-    paper.heading("Recorded and missing")
-    for row in sorted(rows, key=lambda row: row.state == "missing"):
-        detail = row.detail or row.use
-        text = f"{row.label:<{width}}  {row.state}{f': {detail}' if detail else ''}"
-        _write_state(paper, row.state, text, row.flag and f"add {row.flag}")
+    records = examine_trace(examination.timeline.trace)
+    width = max(len(_label(record)) for record in records)
+    for title, states in SECTIONS.items():
+        rows = [record for record in records if record.state in states]
+        if rows:
+            paper.heading(title)
+        for record in rows:
+            _write_state(paper, record.state, f"{_label(record):<{width}}  {_seen(record)}", record.remedy)
     write_health(paper, analysis, everything=True)
-    _write_command(paper, rows)
+    paper.heading("Next")
+    if any(record.remedy for record in records):
+        paper.line("  stallscope run -- PROGRAM    captures with the flags that the rules need")
+    paper.command(f"stallscope analyze {shlex.quote(path)}", indent="  ")
+
+
+def _label(record: TableRecord) -> str:
+    """`CpuFaults` reads `CPU faults`: the words of the class, with the field's abbreviations."""
+    words = re.findall(r"[A-Z][a-z]*", record.kind.__name__)
+    return " ".join(ABBREVIATIONS.get(word, word if at == 0 else word.lower()) for at, word in enumerate(words))
+
+
+def _seen(record: TableRecord) -> str:
+    if record.state == "empty":
+        return f"nothing happened ({record.source})"
+    return f"{record.rows:,} rows ({record.source})" if record.rows else record.source
 
 
 def _write_state(paper: Paper, state: str, text: str, remedy: str) -> None:
-    paper.item("■" if state in ("ok", "recorded") else "□", STYLES[state], text)
+    paper.item("■" if state in GOOD else "□", STYLES[state], text)
     if remedy:
         paper.prose(f"→ {remedy}", indent="    ", hanging="      ")
-
-
-def _write_command(paper: Paper, rows: Sequence[HealthRow]) -> None:
-    """The shortest capture that has everything a light run can record."""
-    if any(row.state == "missing" for row in rows):
-        paper.heading("A fuller capture")
-        paper.line("  stallscope run -- PROGRAM    picks the flags; --dry-run prints them")

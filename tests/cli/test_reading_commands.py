@@ -94,8 +94,11 @@ def test_explain_suggests_the_wait_that_was_meant(run: Run, monkeypatch: pytest.
 def test_doctor_on_a_trace_names_the_flag_for_what_is_missing(run: Run, alloc: Path) -> None:
     code, out, _ = run("doctor", alloc)
     assert code == 0
-    assert "■ Kernels" in out
-    assert "→ add --trace=cuda,nvtx,osrt" in out
+    recorded, _, missing = out.partition("\nMissing\n")
+    assert "■ Kernels" in recorded
+    assert " rows (CUPTI_ACTIVITY_KIND_KERNEL)" in recorded
+    assert "□ OS calls" in missing
+    assert "    → profile with --trace=cuda,nvtx,osrt\n" in missing
 
 
 def test_doctor_on_the_machine_prints_conditions_with_remedies(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
