@@ -9,6 +9,7 @@ from pathlib import Path
 
 import stallscope
 from stallscope.experiments.expectations import with_step_expectations
+from stallscope.experiments.gains import with_replay
 from stallscope.ingest.open import OpenOptions, open_trace
 from stallscope.model.analysis import Analysis, Capture, Step, Tool
 from stallscope.model.trace import Trace
@@ -88,4 +89,5 @@ def examine_trace(trace: Trace, scope: Scope = WHOLE, *, everything: bool = Fals
         checks=diagnosis.checks,
         workload=measure_workload(timeline, diagnosis.charges),
     )
-    return Examination(with_step_expectations(analysis), timeline, diagnosis.charges)
+    analysis = with_step_expectations(with_replay(analysis, timeline, diagnosis.charges))
+    return Examination(analysis, timeline, diagnosis.charges)

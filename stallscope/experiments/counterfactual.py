@@ -14,7 +14,7 @@ from stallscope.timeline.dependencies import DependencyGraph, dependency_graph
 from stallscope.timeline.edges import EdgeKind
 from stallscope.timeline.intervals import EMPTY, Int64Array, IntervalSet, union
 from stallscope.timeline.operations import OperationKind
-from stallscope.timeline.replay import ABSTAIN_ERROR, NOTHING, Change, Replay, replay
+from stallscope.timeline.replay import ABSTAIN_ERROR, NOTHING, Change, replay
 from stallscope.timeline.timeline import Timeline
 from stallscope.timeline.workload import Charges
 
@@ -81,14 +81,14 @@ class Counterfactuals:
         return dependency_graph(self.timeline)
 
     @cached_property
-    def baseline(self) -> Replay:
-        """Replay with nothing taken away."""
+    def baseline(self) -> Int64Array:
+        """End of every node in a replay with nothing taken away."""
         return replay(self.graph, NOTHING)
 
     @cached_property
     def error(self) -> float:
         """Largest relative miss of a device's measured window by the baseline replay."""
-        measured, modelled = self._spans(self.graph.measured_end_ns), self._spans(self.baseline.end_ns)
+        measured, modelled = self._spans(self.graph.measured_end_ns), self._spans(self.baseline)
         return max((abs(modelled[d] - ns) / ns for d, ns in measured.items() if ns), default=0.0)
 
     @property
@@ -99,7 +99,7 @@ class Counterfactuals:
     def gain_ns(self, waits: Iterable[str]) -> int:
         """Device time saved, summed over devices, when all the waits go together; they do not add up."""
         changed = replay(self.graph, self._change(tuple(waits)))
-        before, after = self._spans(self.baseline.end_ns), self._spans(changed.end_ns)
+        before, after = self._spans(self.baseline), self._spans(changed)
         return sum(max(before[device] - after[device], 0) for device in before)
 
     def _spans(self, ends: Int64Array) -> dict[int, int]:

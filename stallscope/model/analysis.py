@@ -7,6 +7,7 @@ from typing import Any, Literal
 import msgspec
 
 from stallscope.model.findings import Check, EvidenceLevel, Finding
+from stallscope.model.replay import ReplaySummary
 from stallscope.model.workload import Workload
 
 SCHEMA_VERSION = "1.0"
@@ -118,6 +119,7 @@ class Analysis(msgspec.Struct, frozen=True, kw_only=True):
     checks: tuple[Check, ...] = ()
     kernels: tuple[KernelCauses, ...] = ()
     workload: Workload | None = None
+    replay: ReplaySummary | None = None
 
     def to_json(self, *, indent: int = 2) -> str:
         """The document of `docs/report.md`; the same analysis gives the same bytes."""

@@ -49,8 +49,9 @@ class DependencyGraph:
     """Nodes in an order in which every edge points forward.
 
     `operation` is the row of `Operations` and `stream` its stream (NO_ROW for waits), `call` the waiting row of
-    `HostCalls` (NO_ROW for operations). `edges` hold node numbers. `inferred_events` counts event waits that were linked
-    to their record by inference, `merged_threads` tells that threads of a process were taken to wait for each other.
+    `HostCalls` (NO_ROW for operations). `edges` hold node numbers and are sorted by their later node. `inferred_events`
+    counts event waits that were linked to their record by inference, `merged_threads` tells that threads of a process
+    were taken to wait for each other.
     """
 
     operation: Int64Array
@@ -122,9 +123,10 @@ def _at(values: Int64Array, rows: Int64Array, otherwise: Int64Array) -> Int64Arr
 
 
 def _forward(edges: Edges, node: Int64Array) -> Edges:
-    """Edges between nodes; one against the order of the measured times is no dependency."""
+    """Edges between nodes, by later node; one against the order of the measured times is no dependency."""
     numbered = Edges(node[edges.before], node[edges.after], edges.lag_ns, edges.kind)
-    return numbered.take(np.flatnonzero(numbered.before < numbered.after))
+    forward = np.flatnonzero(numbered.before < numbered.after)
+    return numbered.take(forward[np.argsort(numbered.after[forward], kind="stable")])
 
 
 def _stream_edges(previous: Int64Array, lag: Int64Array) -> Edges:

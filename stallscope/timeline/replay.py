@@ -43,39 +43,35 @@ class Change:
 NOTHING = Change()
 
 
-@dataclass(frozen=True, slots=True)
-class Replay:
-    """End of every node, and the edge that held each one up (an index into the graph's edges, or HOST_EDGE)."""
-
-    end_ns: Int64Array
-    binding: Int64Array
-
-
-def replay(graph: DependencyGraph, change: Change = NOTHING) -> Replay:
+def replay(graph: DependencyGraph, change: Change = NOTHING) -> Int64Array:
     """Earliest end of every node under the change. Taking anything away never makes a node later."""
+    return longest_path(_problem(graph, change))
+
+
+def binding_edges(graph: DependencyGraph, ends: Int64Array) -> Int64Array:
+    """The edge (an index into the graph's edges) that held each node up in a replay without change, or HOST_EDGE."""
+    edges = graph.edges
+    tight = ends[edges.before] + edges.lag_ns == (ends - graph.duration_ns)[edges.after]
+    binding = np.full(len(graph), HOST_EDGE, np.int64)
+    binding[edges.after[tight]] = np.flatnonzero(tight)
+    return binding
+
+
+def _problem(graph: DependencyGraph, change: Change) -> Problem:
     kept = _kept(graph, change)
-    order = kept[np.argsort(graph.edges.after[kept], kind="stable")]
-    duration = graph.duration_ns if change.shorter_ns is None else graph.duration_ns - change.shorter_ns
-    problem = Problem(
+    edges = graph.edges if kept is None else graph.edges.take(kept)
+    duration = graph.duration_ns
+    if change.shorter_ns is not None:
+        duration = np.maximum(duration - change.shorter_ns, 0)
+    return Problem(
         wait=graph.legs.wait,
         offset=_offsets(graph, change),
-        pointer=np.searchsorted(graph.edges.after[order], np.arange(len(graph) + 1)).astype(np.int64),
-        before=graph.edges.before[order],
-        lag=graph.edges.lag_ns[order],
-        duration=np.maximum(duration, 0),
+        pointer=np.searchsorted(edges.after, np.arange(len(graph) + 1)).astype(np.int64),
+        before=edges.before,
+        lag=edges.lag_ns,
+        duration=duration,
         lane=graph.stream,
     )
-    end = longest_path(problem)
-    return Replay(end, _binding(graph, order, end, problem))
-
-
-def _binding(graph: DependencyGraph, order: npt.NDArray[np.intp], end: Int64Array, problem: Problem) -> Int64Array:
-    """An edge that ends exactly when its node becomes ready; where none does, the host held the node up."""
-    ready = end - problem.duration
-    tight = end[problem.before] + problem.lag == ready[graph.edges.after[order]]
-    binding = np.full(len(graph), HOST_EDGE, np.int64)
-    binding[graph.edges.after[order[tight]]] = order[tight]
-    return binding
 
 
 def _offsets(graph: DependencyGraph, change: Change) -> Int64Array:
@@ -91,10 +87,13 @@ def _offsets(graph: DependencyGraph, change: Change) -> Int64Array:
     return np.where(legs.wait == NO_ROW, legs.from_ns + length, length)
 
 
-def _kept(graph: DependencyGraph, change: Change) -> npt.NDArray[np.intp]:
+def _kept(graph: DependencyGraph, change: Change) -> npt.NDArray[np.bool_] | None:
+    """Edges that still hold; None for all."""
+    if not change.dropped and change.unblocked is None:
+        return None
     keep = np.ones(len(graph.edges), np.bool_)
     for kind in change.dropped:
         keep &= graph.edges.kind != kind
     if change.unblocked is not None:
         keep &= ~((graph.edges.kind == EdgeKind.SYNC) & change.unblocked[graph.edges.after])
-    return np.flatnonzero(keep)
+    return keep
