@@ -15,8 +15,8 @@ help:
 	@echo 'make check    every check again, in the virtual environment that is there'
 	@echo 'make format   apply the formatter and the safe lint fixes'
 	@echo 'make schema   write the JSON Schema of the analysis document again'
-	@echo 'make golden   write the analyses of the sample traces again'
 	@echo 'make readme   write the example of README.md again'
+	@echo 'make golden   write the analyses of the sample traces, the schema and the example again'
 	@echo 'make clean    remove the virtual environment and the caches'
 
 demo: $(VENV)/.installed
@@ -41,7 +41,7 @@ format:
 schema:
 	$(BIN)/python -m stallscope.schema.generate
 
-golden:
+golden: schema readme
 	$(BIN)/python tools/golden.py
 
 readme:

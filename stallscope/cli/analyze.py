@@ -70,12 +70,14 @@ def command(*, paths: tuple[str, ...], formats: tuple[str, ...], outputs: tuple[
 
 def _analyze(paths: Sequence[str], chosen: Settings, scope: Scope, *, drawn: bool) -> tuple[Analysis, Tiles | None]:
     from stallscope.cli._analysis import analyze, examine
+    from stallscope.ranks import rank_files
 
-    if not drawn or len(paths) != 1:
+    files = rank_files(map(Path, paths)) if drawn else []
+    if len(files) != 1:
         return analyze(paths, chosen, scope), None
     from stallscope.views.report_timeline import tiles_of
 
-    examination = examine(paths[0], chosen, scope)
+    examination = examine(str(files[0]), chosen, scope)
     return examination.analysis, tiles_of(examination.timeline, examination.charges, examination.analysis)
 
 

@@ -48,6 +48,21 @@ def test_a_format_without_file_goes_to_stdout_beside_one_with_file(run: Run, all
     assert (tmp_path / "c.md").is_file()
 
 
+def test_html_of_a_trace_draws_its_timeline(run: Run, alloc: Path, tmp_path: Path) -> None:
+    assert run("analyze", alloc, "-o", "r.html", "-o", "r.json").code == 0
+    assert run("report", "r.json", "-o", "saved.html").code == 0
+    assert "<canvas" in (tmp_path / "r.html").read_text("utf-8")
+    assert "<canvas" not in (tmp_path / "saved.html").read_text("utf-8")
+
+
+def test_folder_of_one_trace_is_that_trace(run: Run, alloc: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "ranks"
+    folder.mkdir()
+    shutil.copyfile(alloc, folder / "rank0.sqlite")
+    assert run("analyze", folder, "-o", "r.html").code == 0
+    assert "<canvas" in (tmp_path / "r.html").read_text("utf-8")
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
