@@ -73,18 +73,19 @@ def _moved(ranked: Sequence[Ranked], cross: CrossDiagnosis) -> dict[str, int]:
 
 def _ledgers(rank: Ranked, moved: dict[str, int]) -> tuple[DeviceLedger, ...]:
     """Ledgers under the rank's name, their exposed communication split into waiting and transfer."""
-    return tuple(_split(ledger, rank.rank, moved) for ledger in rank.analysis.devices)
+    labelled = ((ledger, moved.get(f"rank {rank.rank} {ledger.device}", 0)) for ledger in rank.analysis.devices)
+    return tuple(msgspec.structs.replace(split_ledger(ledger, waiting), rank=rank.rank) for ledger, waiting in labelled)
 
 
-def _split(ledger: DeviceLedger, rank: int, moved: dict[str, int]) -> DeviceLedger:
-    label = f"rank {rank} {ledger.device}"
+def split_ledger(ledger: DeviceLedger, waiting_ns: int) -> DeviceLedger:
+    """The ledger with the waiting part of its exposed communication under its own id."""
     account = dict(ledger.ledger)
-    waiting = min(moved.get(label, 0), account.get(EXPOSED, 0))
+    waiting = min(waiting_ns, account.get(EXPOSED, 0))
     if waiting:
         account[EXPOSED] -= waiting
         account[PEER_WAIT] = waiting
     kept = {wait: ns for wait, ns in sorted(account.items()) if ns or wait != EXPOSED}
-    return msgspec.structs.replace(ledger, rank=rank, ledger=kept)
+    return msgspec.structs.replace(ledger, ledger=kept)
 
 
 def _collected(ranked: Sequence[Ranked]) -> dict[str, Collected]:

@@ -27,13 +27,13 @@ def merge_findings(analyses: Mapping[int, Analysis], ledgers: Ledgers, *, everyt
     groups: dict[str, list[Own]] = {}
     for rank, analysis in analyses.items():
         for finding in analysis.findings:
-            kept = _without_waiting(finding, ledgers[rank], everything=everything)
+            kept = without_waiting(finding, ledgers[rank], everything=everything)
             if kept is not None:
                 groups.setdefault(finding.wait, []).append((rank, kept))
     return [_merged(own, ledgers) for own in groups.values()]
 
 
-def _without_waiting(finding: Finding, ledgers: Sequence[DeviceLedger], *, everything: bool) -> Finding | None:
+def without_waiting(finding: Finding, ledgers: Sequence[DeviceLedger], *, everything: bool) -> Finding | None:
     """Exposed communication without the part that turned out to be waiting for late ranks."""
     if finding.wait != EXPOSED:
         return finding

@@ -9,9 +9,10 @@ from straggler_score import analyzed, named_ranks
 
 from stallscope.api import examine_trace
 from stallscope.errors import InputError
+from stallscope.ingest.open import OpenOptions, open_trace
 from stallscope.model.analysis import Analysis
 from stallscope.model.findings import Finding
-from stallscope.ranks import compare_ranks
+from stallscope.ranks import across_devices, compare_ranks
 
 
 def the(analysis: Analysis, wait: str) -> Finding:
@@ -165,3 +166,27 @@ def test_the_merged_document_round_trips_and_progress_is_told() -> None:
     assert analysis.workload.steps.devices == 3
     assert [c.outcome for c in analysis.checks if c.wait == "comm.bandwidth"] == ["clean"]
     assert [c.outcome for c in analysis.checks if c.wait == "comm.order"] == ["not_applicable"]
+
+
+def test_one_device_gets_the_reason_and_nothing_else() -> None:
+    examined = examine_trace(simulate(Run(ranks=2))[0])
+    analysis = across_devices(examined)
+    assert analysis.devices == examined.analysis.devices
+    assert analysis.findings == examined.analysis.findings
+    reasons = {check.wait: check.reason for check in analysis.checks if check.outcome == "not_applicable"}
+    assert reasons["comm.peer_wait"].startswith("needs the traces of several ranks")
+
+
+def test_devices_of_one_trace_are_ranks_of_each_other(shared: Path) -> None:
+    trace = open_trace(shared / "corpus" / "n15-nsysai" / "mfu_2gpu_before.sqlite", OpenOptions(use_cache=False))
+    examined = examine_trace(trace)
+    analysis = across_devices(examined)
+    finding = the(analysis, "comm.peer_wait")
+    assert "in collectives for GPU 1" in finding.title
+    assert (
+        evidence(finding)["clock alignment error (1 sigma)"] < 10_000
+    )  # one clock: what is left is the ends' own spread
+    for before, after in zip(examined.analysis.devices, analysis.devices, strict=True):
+        assert sum(after.ledger.values()) == after.window_ns
+        moved = after.ledger.get("comm.peer_wait", 0)
+        assert before.ledger["comm.exposed"] == after.ledger["comm.exposed"] + moved
