@@ -7,7 +7,7 @@ from typing import Literal
 
 import numpy as np
 
-from stallscope.ingest.kineto_header import base_time_ns, devices_of, source_of
+from stallscope.ingest.kineto_header import base_time_ns, cuda_driver_version, devices_of, source_of
 from stallscope.ingest.kineto_names import Category
 from stallscope.ingest.kineto_repair import Repairs
 from stallscope.ingest.kineto_rows import Rows
@@ -15,13 +15,16 @@ from stallscope.ingest.kineto_stream import CHUNK_BYTES, EventStream
 from stallscope.ingest.kineto_tables import TableBuilder
 from stallscope.model.analysis import CaptureNote
 from stallscope.model.columns import Table
-from stallscope.model.events import ApiCalls, Copies, Kernels, Memsets, NvtxRanges, Syncs
+from stallscope.model.events import ApiCalls, Collectives, Copies, Kernels, Memsets, NvtxRanges, Syncs
 from stallscope.model.names import Names
 from stallscope.model.trace import CaptureInfo, Collected, Trace
 
-DATA_QUALITY = "data.quality"
+DATA_QUALITY = "env.data_quality"
 NO_GPU_ACTIVITY = "env.no_gpu_activity"
 DROPPED_EVENTS = "env.dropped_events"
+GRAPH_LEVEL = "env.graph_level_trace"
+
+GraphTrace = Literal["node", "graph", "none"]
 
 
 def read_kineto(path: Path, *, chunk_bytes: int = CHUNK_BYTES) -> Trace:
@@ -38,6 +41,7 @@ def read_kineto(path: Path, *, chunk_bytes: int = CHUNK_BYTES) -> Trace:
         rows.add(events)
     builder = TableBuilder(rows)
     tables = builder.tables()
+    graph_trace = _graph_trace(tables, builder)
     return Trace(
         source=source_of(stream.name, stream.sha256, stream.header),
         devices=devices_of(stream.header, builder.device_ids),
@@ -46,32 +50,34 @@ def read_kineto(path: Path, *, chunk_bytes: int = CHUNK_BYTES) -> Trace:
         names=Names(builder.names.texts()),
         capture=CaptureInfo(
             collected=_collected(tables),
-            graph_trace=_graph_trace(tables, builder),
-            notes=tuple(_notes(rows, stream.repairs, tables)),
-            cuda_driver_version="",
+            graph_trace=graph_trace,
+            notes=tuple(_notes(rows, stream.repairs, tables, graph_trace)),
+            cuda_driver_version=cuda_driver_version(stream.header),
         ),
         tables=tables,
         origin_ns=builder.origin_ns + base_time_ns(stream.header),
     )
 
 
+_RECORDED: dict[str, type[Table]] = {
+    "kernels": Kernels,
+    "copies": Copies,
+    "memsets": Memsets,
+    "api": ApiCalls,
+    "syncs": Syncs,
+    "nvtx": NvtxRanges,
+    "nccl": Collectives,
+}
+_NEVER = ("osrt", "sched", "gil", "memory_usage", "uvm_faults", "gpu_metrics")
+"""What the PyTorch profiler cannot record."""
+
+
 def _collected(tables: dict[type[Table], Table]) -> dict[str, Collected]:
-    def answer(kind: type[Table]) -> Collected:
-        return "yes" if kind in tables else "no"
-
-    return {
-        "kernels": answer(Kernels),
-        "api": answer(ApiCalls),
-        "copies": answer(Copies),
-        "syncs": answer(Syncs),
-        "nvtx": answer(NvtxRanges),
-        "uvm_faults": "no",
-        "osrt": "no",
-        "memory_usage": "no",
-    }
+    found: dict[str, Collected] = {key: "yes" if kind in tables else "no" for key, kind in _RECORDED.items()}
+    return found | dict.fromkeys(_NEVER, "no")
 
 
-def _graph_trace(tables: dict[type[Table], Table], builder: TableBuilder) -> Literal["node", "graph", "none"]:
+def _graph_trace(tables: dict[type[Table], Table], builder: TableBuilder) -> GraphTrace:
     """The profiler records the kernels of a replay; where replays left none, they are invisible."""
     calls = tables.get(ApiCalls)
     if not isinstance(calls, ApiCalls) or Kernels not in tables:
@@ -83,7 +89,9 @@ def _graph_trace(tables: dict[type[Table], Table], builder: TableBuilder) -> Lit
     return "graph" if len(asked) and seen.sum() * 2 < len(asked) else "node"
 
 
-def _notes(rows: Rows, repairs: Repairs, tables: dict[type[Table], Table]) -> list[CaptureNote]:
+def _notes(
+    rows: Rows, repairs: Repairs, tables: dict[type[Table], Table], graph_trace: GraphTrace
+) -> list[CaptureNote]:
     notes = []
     lost = sum(rows.dropped[c.value] for c in (Category.KERNEL, Category.COPY, Category.MEMSET))
     if lost:
@@ -100,6 +108,9 @@ def _notes(rows: Rows, repairs: Repairs, tables: dict[type[Table], Table]) -> li
     ):
         if count:
             notes.append(CaptureNote(id=DATA_QUALITY, message=f"{count} {what}"))
+    if graph_trace == "graph":
+        message = "graph replays left no kernels in this trace, so idle time may be graph work: profile with nsys"
+        notes.append(CaptureNote(id=GRAPH_LEVEL, message=message))
     if Kernels not in tables:
         message = "the trace holds no GPU work: profile with ProfilerActivity.CUDA, and check that CUPTI could start"
         notes.append(CaptureNote(id=NO_GPU_ACTIVITY, message=message))

@@ -67,6 +67,7 @@ class Header(msgspec.Struct, gc=False):
     device_properties: Any = msgspec.field(name="deviceProperties", default=None)
     distributed_info: Any = msgspec.field(name="distributedInfo", default=None)
     base_time_ns: Number = msgspec.field(name="baseTimeNanoseconds", default=None)
+    cuda_driver: Number = msgspec.field(name="cuda_driver_version", default=None)
     cuda_runtime: Number = msgspec.field(name="cuda_runtime_version", default=None)
     cupti: Number = msgspec.field(name="cupti_version", default=None)
     hip_runtime: Number = msgspec.field(name="hip_runtime_version", default=None)

@@ -39,6 +39,11 @@ def base_time_ns(header: Header) -> int:
     return integer(header.base_time_ns)
 
 
+def cuda_driver_version(header: Header) -> str:
+    """CUDA version that the driver supports (`13000`), or nothing."""
+    return _version(header.cuda_driver)
+
+
 def devices_of(header: Header, ids: Sequence[int]) -> tuple[Device, ...]:
     """One device an id seen on the timeline, in the given order.
 

@@ -49,6 +49,7 @@ def test_a_kernel_and_its_launch(tmp_path: Path) -> None:
         distributedInfo={"rank": 3, "backend": "nccl"},
         deviceProperties=[{"id": 0, "name": "NVIDIA H200", "numSms": 132, "computeMajor": 9, "computeMinor": 0}],
         cuda_runtime_version=13000,
+        cuda_driver_version=13010,
         username="somebody",
     )
     kernels, calls = trace.table(Kernels), trace.table(ApiCalls)
@@ -66,6 +67,7 @@ def test_a_kernel_and_its_launch(tmp_path: Path) -> None:
     assert (trace.source.rank, trace.source.format, trace.source.name) == (3, "kineto", "t.json")
     assert trace.source.producer == "PyTorch profiler (CUDA 13000)"
     assert trace.processes[0].pid == trace.threads[calls.thread[0]].tid == 100
+    assert trace.capture.cuda_driver_version == "13010"
     assert trace.capture.notes == ()
 
 
@@ -116,7 +118,7 @@ def test_bare_lists_old_categories_and_string_threads(tmp_path: Path, packed: bo
     )
     assert [trace.names[d] for d in ranges.domain] == ["", "operator"]
     assert {t.tid for t in trace.threads} == {3340707648}
-    assert "length 0" in notes(trace)["data.quality"]
+    assert "length 0" in notes(trace)["env.data_quality"]
 
 
 def test_lost_times_are_dropped_and_counted(tmp_path: Path) -> None:
@@ -125,7 +127,7 @@ def test_lost_times_are_dropped_and_counted(tmp_path: Path) -> None:
     assert table(trace, Kernels).start_ns.tolist() == [0]  # type: ignore[attr-defined]
     assert trace.origin_ns == 50_000
     assert "1002 device events" in notes(trace)["env.dropped_events"]
-    assert "1 host events" in notes(trace)["data.quality"]
+    assert "1 host events" in notes(trace)["env.data_quality"]
 
 
 def test_projected_annotations_and_flows_are_no_work(tmp_path: Path) -> None:
@@ -273,6 +275,7 @@ def test_replays_without_kernels_are_graph_level(tmp_path: Path) -> None:
     launches = [call(10 * i, 3, i, "cudaGraphLaunch") for i in range(1, 5)]
     hidden = read(tmp_path, *launches, kernel(1, 1, 99))
     assert hidden.capture.graph_trace == "graph"
+    assert "env.graph_level_trace" in notes(hidden)
     shown = read(tmp_path, *launches, *(kernel(10 * i + 4, 1, i) for i in range(1, 5)))
     assert shown.capture.graph_trace == "node"
 
