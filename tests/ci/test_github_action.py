@@ -1,4 +1,4 @@
-"""The GitHub Actions of this repository: their steps run here as GitHub runs them, with stand-ins for what is outside."""
+"""The GitHub Actions of this repository: their steps run as GitHub runs them, with stand-ins for what is outside."""
 
 from __future__ import annotations
 
@@ -69,16 +69,32 @@ def executable(file: Path, text: str) -> None:
     file.chmod(file.stat().st_mode | stat.S_IXUSR)
 
 
+@pytest.fixture(scope="module")
+def document(repository: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    file = tmp_path_factory.mktemp("document") / "analysis.json"
+    trace = repository / "sample_traces/h200/py_alloc_sync.sqlite"
+    words = ["analyze", str(trace), "--format", "json", "-o", str(file)]
+    subprocess.run([sys.executable, "-m", "stallscope", *words], check=True, capture_output=True, timeout=120)
+    return file
+
+
 @pytest.fixture
 def action(repository: Path, tmp_path: Path) -> Runner:
     return runner(repository, tmp_path, "action.yml")
 
 
 @pytest.fixture
-def comment(repository: Path, tmp_path: Path) -> Runner:
+def analyzed(action: Runner, document: Path) -> Runner:
+    """The action after its step Analyze."""
+    (action.folder / "stallscope-report").mkdir()
+    shutil.copy(document, action.folder / "stallscope-report/analysis.json")
+    return action
+
+
+@pytest.fixture
+def comment(repository: Path, tmp_path: Path, document: Path) -> Runner:
     made = runner(repository, tmp_path, ".github/actions/comment/action.yml")
-    words = ["analyze", str(made.trace), "--format", "json", "-o", str(tmp_path / "analysis.json")]
-    subprocess.run([sys.executable, "-m", "stallscope", *words], check=True, capture_output=True, timeout=120)
+    shutil.copy(document, tmp_path / "analysis.json")
     made.inputs = {"report": "analysis.json", "head-sha": SHA, "token": "t"}
     return made
 
@@ -102,9 +118,9 @@ def calls(made: Runner) -> list[list[str]]:
 
 
 def test_install_takes_the_action_itself_or_the_requirement(action: Runner) -> None:
-    python = '#!/bin/sh\nmkdir -p "$3/bin" && cp "$0" "$3/bin/python"\n'
-    recorder = '#!/bin/sh\nif [ "$2" = venv ]; then mkdir -p "$3/bin"; cp "$0" "$3/bin/python"; else echo "$@" > installed; fi\n'
-    assert python
+    recorder = """#!/bin/sh
+if [ "$2" = venv ]; then mkdir -p "$3/bin"; cp "$0" "$3/bin/python"; else echo "$@" > installed; fi
+"""
     executable(action.folder / "bin/python3", recorder)
     assert action.step("Install stallscope").returncode == 0
     assert (action.folder / "installed").read_text().split()[-1] == "/action"
@@ -138,11 +154,10 @@ def test_analysis_and_summary_without_budgets(action: Runner) -> None:
         ("alloc.sync>lots", "false", 2, "none"),
     ],
 )
-def test_budgets_decide_the_step(action: Runner, fail_on: str, strict: str, code: int, verdict: str) -> None:
-    action.step("Analyze")
-    action.inputs |= {"fail-on": fail_on, "strict": strict}
-    assert action.step("Check budgets").returncode == code
-    assert action.outputs["verdict"] == verdict
+def test_budgets_decide_the_step(analyzed: Runner, fail_on: str, strict: str, code: int, verdict: str) -> None:
+    analyzed.inputs |= {"fail-on": fail_on, "strict": strict}
+    assert analyzed.step("Check budgets").returncode == code
+    assert analyzed.outputs["verdict"] == verdict
 
 
 def test_budget_file_and_further_formats(action: Runner) -> None:
