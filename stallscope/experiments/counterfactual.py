@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from stallscope.model.columns import NO_ROW
+from stallscope.timeline.calls import SYNCS, CallKind
 from stallscope.timeline.dependencies import DependencyGraph, dependency_graph
 from stallscope.timeline.edges import EdgeKind
 from stallscope.timeline.intervals import EMPTY, Int64Array, IntervalSet, union
@@ -20,19 +21,33 @@ from stallscope.timeline.workload import Charges
 
 # A synchronization that goes leaves the host its own work; an allocator call, a first use or a late launch goes with
 # the host time that it took. Ids that are not named here have no counterfactual.
-UNBLOCKED = ("sync.scalar", "sync.stream", "sync.device", "sync.event")
-REMOVED_CALLS = (
-    "alloc.sync",
-    "alloc.retry",
-    "alloc.pool_trim",
-    "alloc.pinned",
-    "alloc.map",
-    "init.context",
-    "init.lazy_load",
-    "init.jit",
-    "init.graph",
-    "copy.blocking",
+_COPIES = (CallKind.COPY, CallKind.COPY_BLOCKING)
+_ALLOCATOR = (
+    CallKind.ALLOC,
+    CallKind.FREE,
+    CallKind.ALLOC_PINNED,
+    CallKind.ALLOC_ASYNC,
+    CallKind.ALLOC_MAP,
+    CallKind.ALLOC_MANAGED,
 )
+UNBLOCKED: Mapping[str, tuple[CallKind, ...]] = {
+    "sync.scalar": (*SYNCS, *_COPIES),
+    "sync.stream": (CallKind.SYNC_STREAM,),
+    "sync.device": (CallKind.SYNC_DEVICE,),
+    "sync.event": (CallKind.SYNC_EVENT,),
+}
+REMOVED_CALLS: Mapping[str, tuple[CallKind, ...]] = {
+    "alloc.sync": _ALLOCATOR,
+    "alloc.retry": _ALLOCATOR,
+    "alloc.pool_trim": (*_ALLOCATOR, *SYNCS),
+    "alloc.pinned": _ALLOCATOR,
+    "alloc.map": _ALLOCATOR,
+    "init.context": tuple(CallKind),
+    "init.lazy_load": tuple(CallKind),
+    "init.jit": tuple(CallKind),
+    "init.graph": tuple(CallKind),
+    "copy.blocking": _COPIES,
+}
 REMOVED_HOST_TIME = ("launch.gap", "host.busy", "host.blocked", "host.gil", "input.wait", "uvm.fault_cpu")
 SHORTER_OPERATIONS: Mapping[str, tuple[OperationKind, ...]] = {
     "copy.pageable": (OperationKind.COPY,),
@@ -141,14 +156,16 @@ class Counterfactuals:
         return np.unique(launch[launch != NO_ROW])
 
     def _blamed_calls(self, wait: str) -> Int64Array:
-        """Calls that the charged gaps are blamed on."""
+        """Calls of the wait's kinds that the charged gaps are blamed on."""
         blocked, gaps = self.timeline.blocked, self.timeline.gaps
+        kinds = UNBLOCKED.get(wait) or REMOVED_CALLS[wait]
         found = [np.empty(0, np.int64)]
         for window in self.timeline.windows:
             rows = np.flatnonzero(gaps.device[blocked.gap] == window.device)
             charged = self._charged(window.device, wait).covered(blocked.start_ns[rows], blocked.end_ns[rows])
             found.append(blocked.call[rows[charged > 0]])
-        return np.unique(np.concatenate(found))
+        calls = np.unique(np.concatenate(found))
+        return calls[np.isin(self.timeline.calls.kind[calls], kinds)]
 
     def _host_time_of_calls(self, rows: Int64Array) -> dict[int, IntervalSet]:
         calls = self.timeline.calls

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from stallscope.experiments.expectations import STEP_METRIC, WINDOW_METRIC, expected
+from stallscope.experiments.expectations import expected
 from stallscope.experiments.runs import Run
 from stallscope.model.analysis import Analysis
 from stallscope.model.experiments import Experiment, Prediction
@@ -19,7 +19,7 @@ EFFORT_WEIGHT = {"flag": 1.0, "lines": 2.0, "rewrite": 8.0}
 
 @dataclass(frozen=True, slots=True)
 class PlannedExperiment:
-    """One experiment to run next. `score_ns` = middle of the expected gain × evidence ÷ effort.
+    """One experiment to run next. `score_ns` = middle of the finding's recoverable interval × evidence ÷ effort.
 
     `expect` is the metric interval to measure; everything outside it teaches something.
     """
@@ -43,7 +43,7 @@ def next_experiments(analysis: Analysis, count: int) -> tuple[PlannedExperiment,
         if finding.severity != "note" and finding.recoverable_ns.high > 0
         for order, planned in enumerate(_ranked(finding, run))
     ]
-    rounds.sort(key=lambda item: (item[0], -item[1].score_ns, item[1].finding.wait, item[1].experiment.title))
+    rounds.sort(key=lambda item: (item[0], -item[1].score_ns, item[1].finding.wait))
     chosen: dict[tuple[str, tuple[str, ...]], PlannedExperiment] = {}
     for _, planned in rounds:
         chosen.setdefault((planned.experiment.change, planned.experiment.apply), planned)
@@ -51,11 +51,10 @@ def next_experiments(analysis: Analysis, count: int) -> tuple[PlannedExperiment,
 
 
 def _ranked(finding: Finding, run: Run) -> list[PlannedExperiment]:
+    """A finding's experiments, best first; equals stay in the order of the rule, which puts the closest fit first."""
     gain = expected(finding, run)
-    expect = Prediction(
-        metric=STEP_METRIC if run.steps else WINDOW_METRIC, low=round(gain.low_ns), high=round(gain.high_ns)
-    )
-    middle = (gain.low_ns + gain.high_ns) / 2
+    expect = Prediction(metric=gain.metric, low=round(gain.low_ns), high=round(gain.high_ns))
+    middle = (finding.recoverable_ns.low + finding.recoverable_ns.high) / 2
     planned = [
         PlannedExperiment(
             finding=finding,
@@ -65,4 +64,4 @@ def _ranked(finding: Finding, run: Run) -> list[PlannedExperiment]:
         )
         for experiment in finding.experiments
     ]
-    return sorted(planned, key=lambda item: (-item.score_ns, item.experiment.title))
+    return sorted(planned, key=lambda item: -item.score_ns)

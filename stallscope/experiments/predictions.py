@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
-from stallscope.experiments.expectations import Expected, expected
+from stallscope.experiments.expectations import STEP_METRIC, WINDOW_METRIC, Expected, expected
 from stallscope.experiments.runs import Run
 from stallscope.model.comparison import Delta, Judgement, PredictionOutcome
 from stallscope.model.findings import Finding
@@ -36,8 +36,8 @@ def judge(
 ) -> Judged:
     """Judge every finding that has a prediction.
 
-    One whose wait stayed is untested, unless `tested` names its finding or wait id: then the change was meant for it,
-    and the prediction is refuted.
+    One whose wait lies outside the compared steps is untested, and so is one whose wait stayed, unless `tested` names
+    its finding or wait id: then the change was meant for it, and the prediction is refuted.
     """
     judgements, untested = [], []
     for finding in base[0].analysis.findings:
@@ -48,11 +48,18 @@ def judge(
             untested.append(finding.id)
             continue
         gain = expected(finding, base[0])
+        if gain.metric != _metric(base[0]):
+            untested.append(finding.id)  # a wait of the set-up cannot be judged by the steps
+            continue
         outcome, reason = _outcome(finding, gain, step, waits)
         if numerics_passed is False:
             outcome, reason = "invalid", "the numerics gate failed: the changed program computes something else"
         judgements.append(_judgement(finding, gain, step, outcome, reason))
     return Judged(tuple(judgements), tuple(untested))
+
+
+def _metric(run: Run) -> str:
+    return STEP_METRIC if run.steps else WINDOW_METRIC
 
 
 def _touched(finding: Finding, waits: Mapping[str, Delta]) -> bool:

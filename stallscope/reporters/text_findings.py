@@ -34,13 +34,17 @@ def write_findings(paper: Paper, analysis: Analysis, *, everything: bool) -> Non
 
 
 def write_plan(paper: Paper, analysis: Analysis, count: int) -> None:
-    """The next experiments in full, one change at a time, the most promising finding first."""
-    planned = [(finding, experiment) for finding in problems(analysis) for experiment in finding.experiments][:count]
+    """The next experiments in full, one change at a time, by expected gain, evidence and effort."""
+    if not count:
+        return
+    from stallscope.experiments.plan import next_experiments
+
+    planned = next_experiments(analysis, count)
     if not planned:
         return
     paper.heading("Plan: one change at a time, measured before the next")
-    for number, (finding, experiment) in enumerate(planned, start=1):
-        write_experiment(paper, number, finding, experiment)
+    for number, item in enumerate(planned, start=1):
+        write_experiment(paper, number, item.finding, item.experiment)
 
 
 def _write_finding(paper: Paper, rank: int, finding: Finding) -> None:

@@ -41,7 +41,7 @@ class HostWaits:
 
 
 def host_waits(timeline: Timeline, order: StreamOrder) -> HostWaits:
-    """Synchronizations, blocking copies, and allocator calls under which the trace shows the device drain."""
+    """Synchronizations, blocking copies, and allocator calls that the trace shows to wait."""
     calls = timeline.calls
     outer = np.flatnonzero(calls.outer)
     syncs = outer[np.isin(calls.kind[outer], SYNCS)]
@@ -64,7 +64,8 @@ def _with_lags(timeline: Timeline, call: Int64Array, pair: Int64Array, operation
     length = calls.end_ns[call] - calls.start_ns[call]
     free = length[~held & np.isin(calls.kind[call], SYNCS)]
     floor = int(np.median(free)) if len(free) else _USUAL_WAIT_NS
-    returned = np.where(held, calls.end_ns[call] - np.where(held, last, 0), 0)
+    idle = np.where(np.isin(calls.kind[call], _ALLOCATOR), length, 0)  # what an allocator call does behind its wait
+    returned = np.where(held, calls.end_ns[call] - np.where(held, last, 0), idle)
     return HostWaits(
         call=call,
         pair=pair,
@@ -163,14 +164,19 @@ def _event_scopes(
 
 
 def _allocator(timeline: Timeline, order: StreamOrder, outer: Int64Array) -> tuple[Int64Array, Int64Array, Int64Array]:
-    """Allocator calls during which the last submitted work ended: the trace shows that they waited for it."""
+    """Allocator calls that wait for submitted work: those of a name under which the trace shows the device drain.
+
+    Whether cudaFree or cudaMalloc wait depends on driver and allocator, so the trace decides. Where it shows it once,
+    the calls that found the device idle would have waited too.
+    """
     calls, operations = timeline.calls, timeline.operations
     rows = outer[np.isin(calls.kind[outer], _ALLOCATOR)]
     pair, operation = _on_all_streams(timeline, order, rows)
-    running = operations.end_ns[operation] > calls.start_ns[rows[pair]]
-    pair, operation = pair[running], operation[running]
-    used, position = np.unique(pair, return_inverse=True)
-    return rows[used], position.astype(np.int64), operation
+    drained = operations.end_ns[operation] > calls.start_ns[rows[pair]]
+    waiting = np.isin(calls.name[rows], np.unique(calls.name[rows[pair[drained]]]))
+    keep = waiting[pair]
+    position = np.cumsum(waiting) - 1
+    return rows[waiting], position[pair[keep]], operation[keep]
 
 
 def _blocking_copies(timeline: Timeline) -> tuple[Int64Array, Int64Array]:
