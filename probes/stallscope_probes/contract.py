@@ -75,7 +75,12 @@ class Variant:
 
 @dataclass(frozen=True)
 class Family:
-    """All variants of one mechanism. `topic` is the product's topic number (1 kernels … 7 validation)."""
+    """All variants of one mechanism.
+
+    `topic` is the product's topic number (1 kernels … 7 validation), `needs` names checks of `guards`, `environment`
+    what the program has to be started with, and `block_repeats` how many repeats a block has when bad and fixed are
+    timed in turn.
+    """
 
     name: str
     title: str
@@ -85,6 +90,7 @@ class Family:
     collect: Collect = "cuda"
     needs: tuple[str, ...] = ()
     environment: Mapping[str, str] = field(default_factory=dict)
+    block_repeats: int = 5
 
     def variant(self, name: str) -> Variant:
         """The variant of that name. Raises `KeyError`."""

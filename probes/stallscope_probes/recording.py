@@ -27,7 +27,7 @@ TRACE_OPTIONS: Mapping[Collect, tuple[str, ...]] = {
     "memory": ("-t", "cuda,nvtx", "--cuda-memory-usage=true"),
     "uvm": ("-t", "cuda,nvtx", "--cuda-um-cpu-page-faults=true", "--cuda-um-gpu-page-faults=true"),
     "graph": ("-t", "cuda,nvtx", "--cuda-graph-trace=node"),
-    "metrics": ("-t", "cuda,nvtx", "--gpu-metrics-device=0", "--gpu-metrics-frequency=20000"),
+    "metrics": ("-t", "cuda,nvtx", "--gpu-metrics-device=0", "--gpu-metrics-frequency=5000"),
     "gil": ("-t", "cuda,nvtx,python-gil"),
     "osrt": ("-t", "cuda,nvtx,osrt", "--osrt-threshold=20000", "--backtrace=none"),
 }
@@ -48,7 +48,16 @@ class Group:
         program = [sys.executable, "-m", "stallscope_probes.session"]
         output = ["--out", str(folder / f"{self.collect}.jsonl"), *self.names]
         report = ["-o", str(folder / self.collect), "--force-overwrite=true"]
-        return [nsys, "profile", *TRACE_OPTIONS[self.collect], *BASE, *report, *program, *output]
+        return [
+            nsys,
+            "profile",
+            f"--session-new=stallscope-{self.collect}",
+            *TRACE_OPTIONS[self.collect],
+            *BASE,
+            *report,
+            *program,
+            *output,
+        ]
 
     def seconds(self) -> int:
         """How long it may take."""

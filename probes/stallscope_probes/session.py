@@ -47,6 +47,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _time_pairs(machine: Machine, names: Sequence[str], out: TextIO) -> None:
     families = {family.name: family for family, _ in select(names)}
     for family in families.values():
+        if family.collect == "nothing":
+            continue
         for bad, fixed in family.pairs():
             _write(out, time_pair(machine, family, bad, fixed).as_dict())
 

@@ -12,7 +12,6 @@ from stallscope_probes.guards import require
 from stallscope_probes.run import WARM_UP, repeat
 
 BLOCKS = 12
-REPEATS_A_BLOCK = 5
 
 
 @dataclass
@@ -42,7 +41,7 @@ def time_pair(machine: Machine, family: Family, bad: Variant, fixed: Variant) ->
             workload = variant.build(machine, variant.params)
             built.append(workload)
             repeat(machine, workload, 0, WARM_UP)
-        _interleave(machine, timing, built)
+        _interleave(machine, timing, built, family.block_repeats)
     except UnavailableError as reason:
         timing.status, timing.reason = "skipped", str(reason)
     except (RuntimeError, ValueError, TypeError, AttributeError) as error:
@@ -53,10 +52,10 @@ def time_pair(machine: Machine, family: Family, bad: Variant, fixed: Variant) ->
     return timing
 
 
-def _interleave(machine: Machine, timing: PairTiming, workloads: list[Workload]) -> None:
+def _interleave(machine: Machine, timing: PairTiming, workloads: list[Workload], repeats: int) -> None:
     sides = [(workloads[0], timing.bad_ns), (workloads[1], timing.fixed_ns)]
     for block in range(BLOCKS):
         for workload, values in sides if block % 2 == 0 else reversed(sides):
             started = time.perf_counter_ns()
-            repeat(machine, workload, WARM_UP + block * REPEATS_A_BLOCK, REPEATS_A_BLOCK)
-            values.append((time.perf_counter_ns() - started) // REPEATS_A_BLOCK)
+            repeat(machine, workload, WARM_UP + block * repeats, repeats)
+            values.append((time.perf_counter_ns() - started) // repeats)

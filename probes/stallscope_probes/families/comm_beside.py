@@ -45,7 +45,7 @@ def _build(machine: Machine, params: Params) -> Workload:
 
 def _params(*, blocks: int = 0, spared: int = 0) -> Params:
     shape = {"blocks": blocks, "spared": spared, "kernel_us": 100, "alone": 4, "beside": 8}
-    return {**shape, "comm_blocks": 32, "comm_us": 600}
+    return {**shape, "comm_blocks": 32, "comm_us": 1200}
 
 
 FAMILY = Family(

@@ -16,6 +16,7 @@ def _build(machine: Machine, params: Params) -> Workload:
     urgent, arrived = machine.host(SMALL, pinned=True, seed=3), machine.random(SMALL)
     bulk, work = machine.stream(), machine.stream()
     load = Load(machine, params["load_us"], stream=work)
+    urgent_arrived = machine.event()
     done = [machine.event(), machine.event()]
     machine.synchronize()
 
@@ -29,6 +30,9 @@ def _build(machine: Machine, params: Params) -> Workload:
     def small() -> None:
         with machine.use(work):
             arrived.copy_(urgent, non_blocking=True)
+            urgent_arrived.record(work)
+        if params["urgent_first"]:  # streams alone do not order copies: the large one won the engine on an H200
+            bulk.wait_event(urgent_arrived)
         load.launch()
 
     def step(_: int) -> None:

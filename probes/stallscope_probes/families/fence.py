@@ -49,6 +49,8 @@ def _build(machine: Machine, params: Params) -> Workload:
             armed.record(beside)
             write()
             over.record(beside)
+            if params["staged"]:
+                host.tensor().copy_(target.tensor(), non_blocking=True)
         main.wait_event(armed)
 
     def step(_: int) -> None:
@@ -70,8 +72,8 @@ def _build(machine: Machine, params: Params) -> Workload:
     return Workload(step, lambda: data, close=close)
 
 
-def _params(*, to_host: int, remote: int, writer: int = 1, fence: int = 0) -> Params:
-    return {"to_host": to_host, "remote": remote, "writer": writer, "fence": fence, "kernels": 12}
+def _params(*, to_host: int, remote: int, writer: int = 1, fence: int = 0, staged: int = 0) -> Params:
+    return {"to_host": to_host, "remote": remote, "writer": writer, "fence": fence, "staged": staged, "kernels": 12}
 
 
 FAMILY = Family(
@@ -89,7 +91,7 @@ FAMILY = Family(
             ("fence.interference",),
             ("comm.interference", *MUST_NOT),
             ("launch.drain", "dep.stream_wait"),
-            "host_remote",
+            "staged",
         ),
         Variant(
             "host_same_system",
@@ -118,6 +120,15 @@ FAMILY = Family(
             (),
             MUST_NOT,
             ("fence.interference", "launch.drain", "dep.stream_wait"),
+        ),
+        Variant(
+            "staged",
+            "fixed",
+            _build,
+            _params(to_host=0, remote=0, staged=1),
+            (),
+            ("fence.interference", "launch.gap", "alloc.sync", "copy.pageable"),
+            ("launch.drain", "dep.stream_wait", "copy.exposed"),
         ),
         Variant(
             "device_same",

@@ -15,7 +15,7 @@ PAYLOAD = bytes(1 << 22)
 
 
 def _python() -> None:
-    python_work(20_000)
+    python_work(1000)
 
 
 def _checksum() -> None:
@@ -25,22 +25,29 @@ def _checksum() -> None:
 def _beside(work: Callable[[], None] | None) -> Build:
     def build(machine: Machine, params: Params) -> Workload:
         load = Load(machine, 300)
-        over = threading.Event()
+        over, submitting = threading.Event(), threading.Event()
 
         def spin() -> None:
-            while work is not None and not over.is_set():
-                work()
+            while not over.is_set():
+                submitting.wait()
+                if work is not None:
+                    work()
+                else:
+                    return
 
         other = threading.Thread(target=spin, daemon=True)
         other.start()
 
         def step(_: int) -> None:
+            submitting.set()
             for _ in range(params["kernels"]):
                 load.launch()
                 machine.event().record()
+            submitting.clear()
 
         def close() -> None:
             over.set()
+            submitting.set()
             other.join()
 
         return Workload(step, lambda: load.data, close=close)
@@ -54,7 +61,16 @@ FAMILY = Family(
     topic=4,
     collect="gil",
     variants=(
-        Variant("computing_thread", "bad", _beside(_python), {"kernels": 3}, ("host.gil",), MUST_NOT, fix="no_thread"),
+        Variant(
+            "computing_thread",
+            "bad",
+            _beside(_python),
+            {"kernels": 3},
+            ("host.gil",),
+            MUST_NOT,
+            ("host.busy",),
+            "no_thread",
+        ),
         Variant("no_thread", "fixed", _beside(None), {"kernels": 3}, (), ("host.gil", "host.busy", *MUST_NOT)),
         Variant("releasing_thread", "decoy", _beside(_checksum), {"kernels": 3}, (), ("host.gil", *MUST_NOT)),
     ),

@@ -101,6 +101,7 @@ FAMILY = Family(
     name="input_wait",
     title="Waiting for input",
     topic=4,
+    block_repeats=20,
     variants=(
         Variant(
             "loader",
