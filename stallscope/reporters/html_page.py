@@ -6,23 +6,27 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from stallscope.gates import GateResult
-from stallscope.model.analysis import Analysis, KernelCauses, Step
-from stallscope.model.experiments import Experiment
-from stallscope.model.findings import Finding, Place
-from stallscope.model.units import duration, quantity, share
+from stallscope.model.analysis import Analysis, Step
+from stallscope.model.replay import Bound
+from stallscope.model.units import duration, share
 from stallscope.reporters import phrases
 from stallscope.reporters.escape import MAX_NAME, visible
-from stallscope.views.families import Family, family_of
+from stallscope.reporters.html_cards import FindingCard, KernelRow, finding_card, kernel_row
+from stallscope.views.families import Family, family, family_of
 from stallscope.views.headline import headline, problems
 from stallscope.views.health import HealthRow, health
-from stallscope.views.names import elided, short_kernel
 from stallscope.views.overview import Account, accounts, step_strip, totals
 
-MAX_SPANS = 8
-MAX_PLACES = 10
 MAX_KERNELS = 200
 SEGMENT_WITH_LETTER = 0.022
-_LEVELS = {"indicated": 1, "supported": 2, "confirmed": 3}
+_FAMILY_OF_BOUND: dict[Bound, str] = {
+    "host": "host",
+    "launch": "launch",
+    "compute": "work",
+    "copy": "copy",
+    "comm": "comm",
+    "dependency": "dep",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,74 +63,6 @@ class TotalRow:
 
 
 @dataclass(frozen=True, slots=True)
-class SpanLink:
-    """A span of a finding that the timeline can show."""
-
-    low_ns: int
-    high_ns: int
-    text: str
-
-
-@dataclass(frozen=True, slots=True)
-class ExperimentCard:
-    """One next experiment."""
-
-    title: str
-    change: str
-    apply: tuple[str, ...]
-    measure: str
-    expect: str
-    refuted_if: str
-    numerics: str
-
-
-@dataclass(frozen=True, slots=True)
-class FindingCard:
-    """One finding. `lost`, `low` and `high` are percentages of the widest finding, for the bar."""
-
-    anchor: str
-    id: str
-    wait: str
-    family: Family
-    title: str
-    severity: str
-    level: str
-    dots: int
-    devices: str
-    count: str
-    lost_text: str
-    share_text: str
-    worth_text: str
-    assumes: str
-    lost: float
-    low: float
-    high: float
-    beside: str
-    evidence: tuple[tuple[str, str, str], ...]
-    places: tuple[tuple[str, str, str, str], ...]
-    spans: tuple[SpanLink, ...]
-    experiments: tuple[ExperimentCard, ...]
-    caveats: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class KernelRow:
-    """One kernel with its cause; gains are percentages of the kernel's own time."""
-
-    name: str
-    full_name: str
-    shape: str
-    launches: str
-    time: str
-    share: str
-    share_percent: float
-    cause: str
-    family: Family
-    level: str
-    causes: tuple[tuple[str, str, float, float, str, str], ...]
-
-
-@dataclass(frozen=True, slots=True)
 class StepRow:
     """Durations of a repeated range as bars, heights in percent of the slowest."""
 
@@ -158,6 +94,8 @@ class Page:
     devices: tuple[DeviceRow, ...]
     totals: tuple[TotalRow, ...]
     families: tuple[Family, ...]
+    path: DeviceRow | None
+    joint: str
     steps: tuple[StepRow, ...]
     gates: tuple[GateRow, ...]
     findings: tuple[FindingCard, ...]
@@ -190,12 +128,14 @@ def page(analysis: Analysis, gates: Sequence[GateResult] = (), *, max_findings: 
         devices=tuple(_device(account) for account in accounts(analysis)),
         totals=tuple(_totals(analysis, window)),
         families=tuple(dict.fromkeys(family_of(wait) for wait, _ in totals(analysis))),
+        path=_path(analysis),
+        joint=phrases.joint_gain(analysis),
         steps=tuple(_step(step) for step in analysis.steps[:4] if len(step.durations_ns) > 1),
         gates=tuple(_gate(gate) for gate in gates),
-        findings=tuple(_finding(f, widest) for f in shown),
-        notes=tuple(_finding(f, widest) for f in notes[:max_findings]),
+        findings=tuple(finding_card(f, widest) for f in shown),
+        notes=tuple(finding_card(f, widest) for f in notes[:max_findings]),
         omitted=len(costly) - len(shown),
-        kernels=tuple(_kernel(kernel) for kernel in analysis.kernels[:MAX_KERNELS]),
+        kernels=tuple(kernel_row(kernel) for kernel in analysis.kernels[:MAX_KERNELS]),
         omitted_kernels=max(0, len(analysis.kernels) - MAX_KERNELS),
         capture_notes=tuple((visible(note.id), visible(note.message)) for note in analysis.capture.notes),
         health=health(analysis),
@@ -208,16 +148,33 @@ def _device(account: Account) -> DeviceRow:
     bars: list[Bar] = []
     at = 0.0
     for segment in account.segments:
-        family = family_of(segment.wait)
+        known = family_of(segment.wait)
         text = f"{visible(segment.wait, MAX_NAME)}: {duration(segment.time_ns)}, {share(segment.share)}"
-        letter = family.letter if segment.share >= SEGMENT_WITH_LETTER else ""
-        bars.append(Bar(round(at, 4), round(100 * segment.share, 4), family, text, letter))
+        letter = known.letter if segment.share >= SEGMENT_WITH_LETTER else ""
+        bars.append(Bar(round(at, 4), round(100 * segment.share, 4), known, text, letter))
         at += 100 * segment.share
     work = sum(s.time_ns for s in account.segments if s.wait.startswith("ok."))
     window = account.device.window_ns
     waits = share((window - work) / window) if window else ""
     name, title = visible(account.device.name, MAX_NAME), visible(account.title, MAX_NAME)
     return DeviceRow(title, name, waits, duration(window), tuple(bars))
+
+
+def _path(analysis: Analysis) -> DeviceRow | None:
+    """The critical path as one more bar, in the colours of the waits that lie on it."""
+    text = phrases.critical_path(analysis)
+    path = analysis.replay.critical_path if analysis.replay else None
+    if not text or path is None:
+        return None
+    bars: list[Bar] = []
+    at = 0.0
+    for bound, time_ns in sorted(path.parts_ns.items(), key=lambda part: -part[1]):
+        part, known = time_ns / path.total_ns, family(_FAMILY_OF_BOUND[bound])
+        letter = known.letter if part >= SEGMENT_WITH_LETTER else ""
+        said = f"{bound}: {duration(time_ns)}, {share(part)}"
+        bars.append(Bar(round(100 * at, 4), round(100 * part, 4), known, said, letter))
+        at += part
+    return DeviceRow("critical path", "what decides the end", path.bound_by, duration(path.total_ns), tuple(bars))
 
 
 def _totals(analysis: Analysis, window: int) -> Iterator[TotalRow]:
@@ -241,89 +198,6 @@ def _step(step: Step) -> StepRow:
 
 def _gate(gate: GateResult) -> GateRow:
     return GateRow(gate.state, visible(gate.budget.name), gate.shown, visible(gate.reason))
-
-
-def _finding(finding: Finding, widest: int) -> FindingCard:
-    worth = finding.recoverable_ns
-    spans = sorted(finding.spans, key=lambda span: span[0] - span[1])[:MAX_SPANS]
-    return FindingCard(
-        anchor="".join(c for c in finding.id if c.isalnum() or c == "-")[:40],
-        id=visible(finding.id, MAX_NAME),
-        wait=visible(finding.wait, MAX_NAME),
-        family=family_of(finding.wait),
-        title=visible(finding.title),
-        severity=finding.severity,
-        level=finding.evidence_level,
-        dots=_LEVELS[finding.evidence_level],
-        devices=visible(", ".join(finding.devices), MAX_NAME),
-        count=f"{finding.count:,}",
-        lost_text=duration(finding.wait_ns),
-        share_text=share(finding.share),
-        worth_text=phrases.recoverable(worth),
-        assumes=visible(worth.assumes),
-        lost=round(100 * finding.wait_ns / widest, 3),
-        low=round(100 * worth.low / widest, 3),
-        high=round(100 * worth.high / widest, 3),
-        beside=phrases.beside(finding),
-        evidence=tuple(
-            (visible(item.label), quantity(item.value, item.unit), visible(item.source, MAX_NAME))
-            for item in finding.evidence
-        ),
-        places=tuple(_place(where) for where in finding.where[:MAX_PLACES]),
-        spans=tuple(SpanLink(low, high, f"{duration(high - low)} at {duration(low)}") for low, high in spans),
-        experiments=tuple(_experiment(experiment) for experiment in finding.experiments),
-        caveats=tuple(visible(caveat) for caveat in finding.caveats),
-    )
-
-
-def _place(where: Place) -> tuple[str, str, str, str]:
-    path = phrases.nvtx_path(where) + (" (by time)" if where.nvtx_by == "time" and where.nvtx else "")
-    call = elided(where.api, MAX_NAME) if where.api else ""
-    kernel = short_kernel(where.kernel, MAX_NAME) if where.kernel else ""
-    cost = f"{duration(where.wait_ns)} in {where.count:,}"
-    return visible(path), visible(call), visible(kernel), cost
-
-
-def _experiment(experiment: Experiment) -> ExperimentCard:
-    expect = ""
-    if experiment.expect:
-        low, high = duration(experiment.expect.low), duration(experiment.expect.high)
-        expect = f"{visible(experiment.expect.metric, MAX_NAME)} falls by {low} to {high}"
-    return ExperimentCard(
-        title=visible(experiment.title),
-        change=visible(experiment.change),
-        apply=tuple(visible(item) for item in experiment.apply),
-        measure=visible(experiment.measure),
-        expect=expect,
-        refuted_if=visible(experiment.refuted_if),
-        numerics=experiment.numerics,
-    )
-
-
-def _kernel(kernel: KernelCauses) -> KernelRow:
-    return KernelRow(
-        name=visible(short_kernel(kernel.kernel, phrases.MAX_NAME)),
-        full_name=visible(kernel.kernel),
-        shape=phrases.shape(kernel),
-        launches=f"{kernel.launches:,}",
-        time=duration(kernel.time_ns),
-        share=share(kernel.share),
-        share_percent=round(100 * min(max(kernel.share, 0.0), 1.0), 3),
-        cause=visible(kernel.cause, MAX_NAME),
-        family=family_of(kernel.cause),
-        level=kernel.evidence_level,
-        causes=tuple(
-            (
-                visible(cause.wait, MAX_NAME),
-                f"{share(cause.kernel_gain.low)} to {share(cause.kernel_gain.high)}",
-                round(100 * min(max(cause.kernel_gain.low, 0.0), 1.0), 3),
-                round(100 * min(max(cause.kernel_gain.high, 0.0), 1.0), 3),
-                visible(cause.ceiling, MAX_NAME),
-                visible(cause.message),
-            )
-            for cause in kernel.causes
-        ),
-    )
 
 
 def _name(text: str) -> str:

@@ -65,6 +65,8 @@ class MarkdownReporter:
         notes = [finding for finding in analysis.findings if finding.severity == "note"]
         if costly:
             yield Section("table of findings", _findings_table(costly))
+            said = [line for line in (phrases.joint_gain(analysis), phrases.critical_path(analysis)) if line]
+            yield from (Section("sums", f"{'. '.join(said)}.\n") for _ in said[:1])
         yield from (Section("evidence of findings", _details(finding)) for finding in costly[:MAX_DETAILED])
         if len(costly) > MAX_DETAILED:
             more = len(costly) - MAX_DETAILED

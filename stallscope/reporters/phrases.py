@@ -8,7 +8,7 @@ from pathlib import PurePath
 
 from stallscope.model.analysis import Analysis, KernelCauses
 from stallscope.model.findings import Evidence, Finding, Place, Recoverable
-from stallscope.model.units import duration, quantity
+from stallscope.model.units import duration, quantity, share
 from stallscope.views.headline import headline as headline_of
 from stallscope.views.headline import problems
 from stallscope.views.names import elided, short_kernel
@@ -72,6 +72,25 @@ def shape(kernel: KernelCauses) -> str:
     """`64×64×1 blocks of 128×1×1 threads`."""
     grid, block = ("×".join(map(str, size)) for size in (kernel.grid, kernel.block))
     return f"{grid} blocks of {block} threads"
+
+
+def joint_gain(analysis: Analysis) -> str:
+    """What removing all findings together would give at most; nothing when the replay does not explain the run."""
+    replay = analysis.replay
+    if replay is None or not replay.explains or len(replay.joint) < 2:
+        return ""
+    gain = duration(replay.joint_ns)
+    return f"Removing all {len(replay.joint)} together gives at most {gain}; single gains do not add up"
+
+
+def critical_path(analysis: Analysis) -> str:
+    """What the path that decides the end of the run is spent on, the largest part first."""
+    path = analysis.replay.critical_path if analysis.replay and analysis.replay.explains else None
+    if path is None or not path.total_ns:
+        return ""
+    parts = sorted(path.parts_ns.items(), key=lambda part: -part[1])
+    told = ", ".join(f"{bound} {share(time_ns / path.total_ns)}" for bound, time_ns in parts if time_ns)
+    return f"Critical path: {told}"
 
 
 def environment(analysis: Analysis) -> str:

@@ -16,6 +16,7 @@ from stallscope.model.analysis import (
 )
 from stallscope.model.experiments import Experiment, Prediction
 from stallscope.model.findings import Check, Evidence, Finding, Place, Recoverable
+from stallscope.model.replay import CriticalPath, ReplaySummary
 
 MS = 1_000_000
 TOOL = Tool(version="0.0.0")
@@ -126,9 +127,24 @@ def healthy() -> Analysis:
     )
 
 
+def replayed() -> ReplaySummary:
+    path = CriticalPath(total_ns=100 * MS, parts_ns={"compute": 60 * MS, "host": 30 * MS, "launch": 10 * MS})
+    return ReplaySummary(
+        operations=100,
+        host_waits=4,
+        error=0.001,
+        explains=True,
+        message="replaying the dependencies misses the measured time by 0.1 %",
+        joint=("F-3f2a91", "F-77aa01"),
+        joint_ns=13 * MS,
+        critical_path=path,
+    )
+
+
 def alloc() -> Analysis:
-    """One loud finding, one quiet one, a broken rule and a note about the capture."""
+    """One loud finding, one quiet one, a replay that explains the run, a broken rule and a note about the capture."""
     return Analysis(
+        replay=replayed(),
         tool=TOOL,
         sources=(_source("alloc.sqlite"),),
         capture=_capture(CaptureNote(id="env.partial_capture", message="The capture begins inside a step.")),
