@@ -10,6 +10,7 @@ import numpy as np
 
 from stallscope.experiments.bootstrap import FloatArray, mean_difference
 from stallscope.experiments.comparability import Allowance, comparability
+from stallscope.experiments.fitness import fitness
 from stallscope.experiments.kernel_changes import kernel_changes
 from stallscope.experiments.predictions import judge
 from stallscope.experiments.runs import Run, distinct
@@ -41,18 +42,18 @@ def compare(
     if not base or not head:
         raise ValueError("a comparison needs at least one run on each side")
     runs = distinct(base), distinct(head)
-    fitness = comparability(runs[0], runs[1], options.allowed)
+    comparable = comparability(runs[0], runs[1], options.allowed)
     sides = _side(runs[0]), _side(runs[1])
-    if fitness.obstacles:
+    if comparable.obstacles:
         return Comparison(
             tool=tool or Tool(),
             verdict="not comparable",
-            headline=f"not comparable: {fitness.obstacles[0].message}",
+            headline=f"not comparable: {comparable.obstacles[0].message}",
             base=sides[0],
             head=sides[1],
-            reasons=(*fitness.obstacles, *fitness.caveats),
+            reasons=(*comparable.obstacles, *comparable.caveats),
         )
-    caveats = (*fitness.caveats, *_repeated(base, head, runs))
+    caveats = (*comparable.caveats, *_repeated(base, head, runs), *fitness(*runs))
     return _measured(gather(*runs, paired=options.paired), sides, caveats, options, tool or Tool())
 
 
