@@ -48,7 +48,8 @@ class Variant:
     `expect` are the ids a report must name, `must_not` the confusable ids it must not name, `may` ids that are true
     of the workload but so small or so dependent on the machine that naming them is neither right nor wrong. Every
     other id counts as a false alarm. `fix` names the variant of the same family that removes the wait; `bytes` is the
-    most memory the variant holds on the device, `managed_bytes` the part of it that is unified memory.
+    most memory the variant holds on the device, `managed_bytes` the part of it that is unified memory. `gain_note`
+    tells why the predicted and the measured gain of the repair differ, where they do.
     """
 
     name: str
@@ -62,6 +63,7 @@ class Variant:
     bytes: int = 64 << 20
     managed_bytes: int = 0
     repeats: int = 20
+    gain_note: str = ""
 
     def range_name(self, family: str) -> str:
         """Text of the NVTX range around each repeat."""
@@ -78,8 +80,8 @@ class Family:
     """All variants of one mechanism.
 
     `topic` is the product's topic number (1 kernels … 7 validation), `needs` names checks of `guards`, `environment`
-    what the program has to be started with, and `block_repeats` how many repeats a block has when bad and fixed are
-    timed in turn.
+    what the program has to be started with, `block_repeats` how many repeats a block has when bad and fixed are timed
+    in turn, and `precision` what the results of a family that is gated numerically are computed in.
     """
 
     name: str
@@ -91,6 +93,7 @@ class Family:
     needs: tuple[str, ...] = ()
     environment: Mapping[str, str] = field(default_factory=dict)
     block_repeats: int = 5
+    precision: Literal["fp32", "bf16"] = "fp32"
 
     def variant(self, name: str) -> Variant:
         """The variant of that name. Raises `KeyError`."""

@@ -37,6 +37,7 @@ FAMILY = Family(
     topic=7,
     collect="nothing",
     numerics="fp64-gate",
+    precision="bf16",
     variants=(
         Variant(
             "bf16_partials",
