@@ -60,7 +60,7 @@ def mean_difference(base: FloatArray, head: FloatArray, confidence: float, sampl
 
     The interval is the wider of two: the block-bootstrap percentiles, which know skewness, and Student's t, which knows
     that few samples say little about their own spread (bootstrap percentiles of three samples are far too narrow). The
-    t interval uses the standard error for autocorrelated samples of first order. Below five samples a side the spreads
+    t interval uses a standard error for samples correlated in time. Below five samples a side the spreads
     of both sides are pooled and taken as at least 0.5 % of the mean: two values that happen to agree prove nothing.
     """
     if len(base) < 2 or len(head) < 2:
@@ -68,7 +68,8 @@ def mean_difference(base: FloatArray, head: FloatArray, confidence: float, sampl
     generator = np.random.default_rng(_SEED)
     if sampling.paired:
         gaps = head - base
-        point, error, freedom = float(gaps.mean()), _standard_error(gaps), float(len(gaps) - 1)
+        point, (error, independent) = float(gaps.mean()), _standard_error(gaps)
+        freedom = independent - 1
         means = _resampled_means(gaps, sampling.block, generator)
     else:
         point = float(head.mean() - base.mean())
@@ -80,23 +81,38 @@ def mean_difference(base: FloatArray, head: FloatArray, confidence: float, sampl
     return Difference(point, min(float(low), point - half), max(float(high), point + half), error)
 
 
-def _standard_error(values: FloatArray) -> float:
-    """Standard error of the mean under first-order autocorrelation: s/sqrt(n) * sqrt((1 + r) / (1 - r))."""
+def _standard_error(values: FloatArray) -> tuple[float, float]:
+    """Standard error of a mean of samples correlated in time, and how many independent ones they are worth."""
     spread = float(values.std(ddof=1))
     if not spread:
-        return 0.0
-    centred = values - values.mean()
-    lag = float((centred[1:] * centred[:-1]).sum() / (centred * centred).sum()) if len(values) > 3 else 0.0
-    lag = min(max(lag, 0.0), _MAX_CORRELATION)
-    return spread / float(np.sqrt(len(values))) * float(np.sqrt((1 + lag) / (1 - lag)))
+        return 0.0, float(len(values))
+    independent = max(len(values) / _inflation(values - values.mean()), 2.0)
+    return spread / float(np.sqrt(independent)), independent
+
+
+def _inflation(centred: FloatArray) -> float:
+    """By how much correlation in time inflates the variance of the mean; at least 1.
+
+    The larger of two estimates: first-order autoregression, (1 + r) / (1 - r), which sees strong short memory, and the
+    Newey-West sum of autocorrelations up to the square root of the length, which sees weak long memory.
+    """
+    count = len(centred)
+    if count < _FEW:
+        return 1.0
+    reach = min(round(float(np.sqrt(count))), count // 4)
+    total = float((centred * centred).sum())
+    lagged = [float((centred[k:] * centred[:-k]).sum()) / total for k in range(1, reach + 1)]
+    first = min(max(lagged[0], 0.0), _MAX_CORRELATION)
+    summed = 1 + 2 * sum((1 - k / (reach + 1)) * r for k, r in enumerate(lagged, start=1))
+    return max(1.0, (1 + first) / (1 - first), summed)
 
 
 def _unpaired(base: FloatArray, head: FloatArray) -> tuple[float, float]:
     """Standard error of the difference of means, and its degrees of freedom."""
     counts = len(base), len(head)
     if min(counts) >= _FEW:
-        errors = _standard_error(base), _standard_error(head)
-        return float(np.hypot(*errors)), _welch(errors, counts)
+        errors, independent = zip(*map(_standard_error, (base, head)), strict=True)
+        return float(np.hypot(*errors)), _welch(errors, independent)
     freedom = sum(counts) - 2
     squares = float(((base - base.mean()) ** 2).sum() + ((head - head.mean()) ** 2).sum())
     least = _LEAST_SPREAD * max(abs(float(base.mean())), abs(float(head.mean())))
@@ -104,11 +120,11 @@ def _unpaired(base: FloatArray, head: FloatArray) -> tuple[float, float]:
     return spread * float(np.sqrt(1 / counts[0] + 1 / counts[1])), float(freedom)
 
 
-def _welch(errors: tuple[float, float], counts: tuple[int, int]) -> float:
+def _welch(errors: tuple[float, ...], counts: tuple[float, ...]) -> float:
     """Degrees of freedom of a difference of means with unequal variances (Welch-Satterthwaite)."""
     total = errors[0] ** 2 + errors[1] ** 2
     if not total:
-        return float(sum(counts) - 2)
+        return sum(counts) - 2
     return total**2 / sum(e**4 / (n - 1) for e, n in zip(errors, counts, strict=True))
 
 

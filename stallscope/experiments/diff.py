@@ -66,7 +66,7 @@ def _measured(
         return Comparison(
             tool=tool, verdict="inconclusive", headline=reason.message, base=sides[0], head=sides[1], reasons=(reason,)
         )
-    limits, difference = _limits(samples), mean_difference(*durations, CONFIDENCE, samples.sampling)
+    limits, difference = _limits(samples), mean_difference(*durations, CONFIDENCE[samples.basis], samples.sampling)
     step = delta(_mean(durations[0]), _mean(durations[1]), difference, limits)
     waits = _waits(samples, limits)
     judged = judge(samples.runs[0], step, waits, options.tested, numerics_passed=options.numerics_passed)
@@ -94,11 +94,11 @@ def _limits(samples: Samples) -> Thresholds:
 
 
 def _waits(samples: Samples, limits: Thresholds) -> dict[str, Delta]:
-    """Every charged id. Ids whose charge could change a verdict share the confidence between them (Bonferroni)."""
+    """Every charged id. Ids large enough to get a verdict share the confidence between them (Bonferroni)."""
     ids = sorted({wait for side in samples.runs for run in side for wait in run.charged_ids})
     charges = {wait: samples.charged(wait) for wait in ids}
-    sizeable = [w for w, (base, head) in charges.items() if abs(_mean(head) - _mean(base)) >= limits.band_ns]
-    confidence = 1 - (1 - CONFIDENCE) / max(len(sizeable), 1)
+    sizeable = [w for w, (base, head) in charges.items() if max(_mean(base), _mean(head)) >= limits.band_ns]
+    confidence = 1 - (1 - CONFIDENCE[samples.basis]) / max(len(sizeable), 1)
     return {
         wait: delta(_mean(base), _mean(head), mean_difference(base, head, confidence, samples.sampling), limits)
         for wait, (base, head) in charges.items()
@@ -128,7 +128,7 @@ def _noise(samples: Samples, limits: Thresholds, step: Delta) -> Noise:
         band_ns=round(limits.band_ns),
         base_samples=len(base),
         head_samples=len(head),
-        confidence=CONFIDENCE,
+        confidence=CONFIDENCE[samples.basis],
         paired=samples.sampling.paired,
         message=_strength(samples, limits, step),
     )
