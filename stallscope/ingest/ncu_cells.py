@@ -47,7 +47,8 @@ class Cells:
             return
         unit = _unit(unit_text)
         if unit is None:
-            self._unknown_units[unit_text] += 1
+            if not unit_text.startswith("%/"):  # occupancy curves, whose scaled unit ncu itself gets wrong
+                self._unknown_units[unit_text] += 1
             return
         if contradicts(text, self._marks):
             self._ambiguous[name] += 1

@@ -76,10 +76,11 @@ class Step(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class KernelGain(msgspec.Struct, frozen=True, kw_only=True):
-    """Relative gain of the kernel's own time, as an interval."""
+    """Relative gain of the kernel's own time, as an interval; `likely` is what a fix is expected to give."""
 
     low: float
     high: float
+    likely: float | None = None
 
 
 class KernelCauseItem(msgspec.Struct, frozen=True, kw_only=True):
@@ -92,8 +93,30 @@ class KernelCauseItem(msgspec.Struct, frozen=True, kw_only=True):
     message: str = ""
 
 
+class VendorEstimate(msgspec.Struct, frozen=True, kw_only=True):
+    """NVIDIA's own rule estimate for a kernel, where the report holds one: `global` = of its run time."""
+
+    rule: str
+    kind: Literal["global", "local", "unknown"]
+    ratio: float
+
+
+class Intensity(msgspec.Struct, frozen=True, kw_only=True):
+    """A kernel's place under the roofline: its operations and DRAM bytes a second, beside the peaks of its clocks."""
+
+    pipe: str
+    flop_per_s: float
+    bytes_per_s: float
+    peak_flop_per_s: float
+    peak_bytes_per_s: float
+
+
 class KernelCauses(msgspec.Struct, frozen=True, kw_only=True):
-    """In-kernel diagnosis of one kernel (name, grid, block)."""
+    """In-kernel diagnosis of one kernel (name, grid, block).
+
+    `time_ns` and `share` are the trace's where there is one, else the profiled kernels'; `profiled_ns` is the duration
+    of one launch under ncu. `stalls` holds the shares of its warp time by reason.
+    """
 
     kernel: str
     grid: tuple[int, int, int]
@@ -104,6 +127,10 @@ class KernelCauses(msgspec.Struct, frozen=True, kw_only=True):
     cause: str
     evidence_level: EvidenceLevel
     causes: tuple[KernelCauseItem, ...] = ()
+    profiled_ns: int = 0
+    stalls: dict[str, float] = {}
+    intensity: Intensity | None = None
+    estimates: tuple[VendorEstimate, ...] = ()
 
 
 class Analysis(msgspec.Struct, frozen=True, kw_only=True):
