@@ -117,21 +117,31 @@ def kinds_of(names: Names) -> npt.NDArray[np.int8]:
 
 def host_calls(calls: ApiCalls, names: Names) -> HostCalls:
     """Sort by thread and time, classify, and mark the outermost calls."""
-    order = np.lexsort((-calls.end_ns, calls.start_ns, calls.thread))
-    ordered = calls.take(order)
+    ordered = calls.take(_by_thread(calls))
     kind = kinds_of(names)[ordered.name] if len(ordered) else np.empty(0, np.int8)
     outer = _outermost(ordered.thread, ordered.start_ns, ordered.end_ns)
     columns = {name: ordered.array(name) for name in ApiCalls.COLUMNS}
     return HostCalls.of(**columns, kind=kind, outer=outer)
 
 
+def _by_thread(calls: ApiCalls) -> npt.NDArray[np.intp]:
+    """Order by (thread, start), of calls that start together the longest first; the table is sorted by start."""
+    order = np.argsort(calls.thread, kind="stable")
+    start, thread = calls.start_ns[order], calls.thread[order]
+    together = (start[1:] == start[:-1]) & (thread[1:] == thread[:-1])
+    if together.any() or (np.diff(calls.start_ns) < 0).any():
+        return np.lexsort((-calls.end_ns, calls.start_ns, calls.thread))
+    return order
+
+
 def _outermost(thread: npt.NDArray[np.int32], starts: Int64Array, ends: Int64Array) -> npt.NDArray[np.bool_]:
     if not len(starts):
         return np.empty(0, np.bool_)
     clock = ThreadClock.of(starts, ends)
-    reach = np.maximum.accumulate(clock.key(thread, ends))
-    before = np.concatenate((np.full(1, np.iinfo(np.int64).min), reach[:-1]))
-    return np.asarray(clock.key(thread, starts) >= before)
+    reach = np.maximum.accumulate(clock.place(thread, ends))
+    outer = np.ones(len(starts), np.bool_)
+    outer[1:] = clock.place(thread, starts)[1:] >= reach[:-1]
+    return outer
 
 
 class ThreadClock:
@@ -157,6 +167,14 @@ class ThreadClock:
         inside = np.clip(times - self.origin_ns, 0, self.span_ns - 1)
         return thread.astype(np.int64) * self.span_ns + inside
 
+    def place(self, thread: npt.NDArray[np.int32] | Int64Array, times: Int64Array) -> Int64Array:
+        """The same for times the clock was made of, which need no bounds."""
+        line = thread.astype(np.int64)
+        line *= self.span_ns
+        line += times
+        line -= self.origin_ns
+        return line
+
 
 class CallIndex:
     """Which of some disjoint calls of a thread overlap a span? Built once, asked with arrays."""
@@ -164,8 +182,8 @@ class CallIndex:
     def __init__(self, calls: HostCalls, rows: Int64Array) -> None:
         starts, ends, thread = calls.start_ns[rows], calls.end_ns[rows], calls.thread[rows]
         self._clock = ThreadClock.of(starts, ends)
-        self._starts = self._clock.key(thread, starts)
-        self._ends = self._clock.key(thread, ends)
+        self._starts = self._clock.place(thread, starts)
+        self._ends = self._clock.place(thread, ends)
         self.rows = rows
 
     def overlapping(

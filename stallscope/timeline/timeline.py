@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from stallscope.model.columns import NO_ROW
-from stallscope.model.events import ApiCalls, Copies, NvtxRanges
+from stallscope.model.events import ApiCalls, Copies, Kernels, NvtxRanges
 from stallscope.model.trace import Trace
 from stallscope.timeline.blocking import BlockedGaps, blocked_gaps, holding_calls, pageable_copy_calls
 from stallscope.timeline.calls import HostCalls, host_calls
@@ -32,6 +32,8 @@ class Scope:
 
 WHOLE = Scope()
 
+KERNEL_SIGNATURE = ("full_name", "grid_x", "grid_y", "grid_z", "block_x", "block_y", "block_z")
+
 
 @dataclass(frozen=True)
 class Timeline:
@@ -53,6 +55,14 @@ class Timeline:
         """API calls by (thread, start); empty when they were not collected."""
         calls = self.trace.table(ApiCalls)
         return host_calls(calls if calls is not None else ApiCalls.empty(), self.trace.names)
+
+    @cached_property
+    def kernel_signature(self) -> npt.NDArray[np.uint64]:
+        """A hash of (name, grid, block) for every row of Kernels: equal kernels have equal ones."""
+        kernels = self.trace.table(Kernels)
+        if kernels is None:
+            return np.empty(0, np.uint64)
+        return np.asarray(kernels.frame.select(KERNEL_SIGNATURE).hash_rows().to_numpy())
 
     @cached_property
     def launch(self) -> Int64Array:

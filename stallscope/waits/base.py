@@ -150,6 +150,11 @@ class View:
         return self._timeline.calls
 
     @property
+    def kernel_signature(self) -> npt.NDArray[np.uint64]:
+        """A hash of (name, grid, block) for every row of Kernels."""
+        return self._timeline.kernel_signature
+
+    @property
     def launch(self) -> Int64Array:
         """Row in `calls` of each operation's launch."""
         return self._timeline.launch

@@ -18,14 +18,14 @@ MAX_SPANS = 50
 def places(timeline: Timeline, claims: Claims, owned_ns: Int64Array) -> tuple[Place, ...]:
     """The places that cost most, largest first."""
     rows = np.flatnonzero(owned_ns > 0)
-    claims, owned_ns = claims.take(rows), owned_ns[rows]
-    innermost, borrowed = timeline.ranges.at(claims.thread, claims.process, claims.time_ns)
+    owned_ns, thread = owned_ns[rows], claims.thread[rows]
+    innermost, borrowed = timeline.ranges.at(thread, claims.process[rows], claims.time_ns[rows])
     keys = {
         "path": timeline.ranges.path_ids(innermost),
         "borrowed": borrowed,
-        "call": _names(timeline.calls.name, claims.call),
-        "kernel": _names(timeline.operations.name, claims.operation),
-        "thread": claims.thread,
+        "call": _names(timeline.calls.name, claims.call[rows]),
+        "kernel": _names(timeline.operations.name, claims.operation[rows]),
+        "thread": thread,
     }
     largest = (
         pl.DataFrame({**keys, "owned_ns": owned_ns, "range": innermost})

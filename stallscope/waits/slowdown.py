@@ -8,15 +8,12 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from stallscope.model.events import Kernels
 from stallscope.timeline.intervals import Int64Array, union
 from stallscope.timeline.operations import OperationKind
 from stallscope.waits.base import Claims, View, claim_operations
 
 OVERLAP = 0.5
 """A kernel counts as beside another when at least this part of it overlaps; alone means no overlap at all."""
-
-SIGNATURE = ("full_name", "grid_x", "grid_y", "grid_z", "block_x", "block_y", "block_z")
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,9 +52,12 @@ def slowdowns(view: View, neighbour: npt.NDArray[np.bool_], device: int, minimum
     busy = union(operations.start_ns[others], operations.end_ns[others])
     start, length = operations.start_ns[rows], operations.end_ns[rows] - operations.start_ns[rows]
     shared = busy.covered(start, start + length)
-    frame = view[Kernels].frame[operations.row[rows]].select(SIGNATURE)
-    columns = {"row": rows, "length": length, "beside": shared >= OVERLAP * length, "alone": shared == 0}
-    grouped = _compared(frame.with_columns(**{name: pl.Series(values) for name, values in columns.items()}), minimum)
+    beside = shared >= OVERLAP * length
+    if beside.sum() < minimum:
+        return []
+    signature = view.kernel_signature[operations.row[rows]]
+    columns = {"signature": signature, "row": rows, "length": length, "beside": beside, "alone": shared == 0}
+    grouped = _compared(pl.DataFrame(columns), minimum)
     return [
         Slowdown(np.array(found["rows"], np.int64), found["alone_ns"], found["beside_ns"])
         for found in grouped.iter_rows(named=True)
@@ -67,7 +67,8 @@ def slowdowns(view: View, neighbour: npt.NDArray[np.bool_], device: int, minimum
 def _compared(frame: pl.DataFrame, minimum: int) -> pl.DataFrame:
     alone, beside = pl.col("length").filter("alone"), pl.col("length").filter("beside")
     return (
-        frame.group_by(SIGNATURE, maintain_order=True)
+        frame.filter(pl.col("alone") | pl.col("beside"))
+        .group_by("signature", maintain_order=True)
         .agg(
             alone.median().alias("alone_ns"),
             beside.median().alias("beside_ns"),

@@ -81,6 +81,8 @@ def _held(view: View) -> tuple[Int64Array, Int64Array]:
     gap = operations.start_ns[row] - operations.end_ns[before]
     pair &= (gap >= 0) & (gap <= FOLLOWS_NS)
     row = row[pair]
+    if not len(row):
+        return row, row
     ready = np.maximum(calls.end_ns[launch[row]], _own_predecessor_end(view, row))
     waited = operations.start_ns[row] - ready >= MIN_WAIT_NS
     return row[waited], ready[waited]

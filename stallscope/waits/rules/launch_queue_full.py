@@ -28,20 +28,19 @@ META = RuleMeta(
 def detect(view: View) -> Detection | None:
     """Note launch calls far longer than the median during which the device worked all the time."""
     calls, operations = view.calls, view.operations
-    rows = np.flatnonzero(view.launch != NO_ROW)
-    call, first = np.unique(view.launch[rows], return_index=True)
-    operation = rows[first]
-    launches = np.isin(calls.kind[call], LAUNCHES)
-    call, operation = call[launches], operation[launches]
-    length = calls.end_ns[call] - calls.start_ns[call]
-    if not len(length):
+    launches = np.isin(calls.kind, LAUNCHES)
+    if not launches.any():
         return None
-    long = length >= max(LONG_NS, TIMES_MEDIAN * float(np.median(length)))
+    took = calls.end_ns - calls.start_ns
+    long_calls = launches & (took >= max(LONG_NS, TIMES_MEDIAN * float(np.median(took[launches]))))
+    rows = np.flatnonzero((view.launch != NO_ROW) & long_calls[view.launch])
+    call, first = np.unique(view.launch[rows], return_index=True)
+    operation, length = rows[first], took[call]
     busy = np.zeros(len(call), np.int64)
     for window in view.windows:
         mine = operations.device[operation] == window.device
         busy[mine] = window.busy.covered(calls.start_ns[call[mine]], calls.end_ns[call[mine]])
-    full = np.flatnonzero(long & (busy >= BUSY_SHARE * length))
+    full = np.flatnonzero(busy >= BUSY_SHARE * length)
     if not len(full):
         return None
     return _note(view, call[full], operation[full])
