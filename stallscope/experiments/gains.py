@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import msgspec
 
 from stallscope.experiments.counterfactual import Counterfactuals, has_counterfactual
-from stallscope.model.analysis import Analysis
+from stallscope.model.analysis import Analysis, CaptureNote
 from stallscope.model.columns import NO_ROW
 from stallscope.model.findings import Finding, Recoverable
 from stallscope.model.replay import BOUNDS, Bound, CriticalPath, ReplaySummary
@@ -18,8 +18,8 @@ from stallscope.timeline.timeline import Timeline
 from stallscope.timeline.workload import MAX_STEPS, Charges
 from stallscope.waits.runner import hides_graphs
 
-MAX_OPERATIONS = 5_000_000
-"""Above this size the replay is left out; `--range` or `--nvtx` take a part of a trace."""
+MAX_OPERATIONS = 500_000
+"""Above this size the replay, which takes about as long as the rest of the analysis, is left out and a note says so."""
 
 CONTENTION = (
     "Upper bound from replaying the dependency graph without this wait: work that moves together competes for memory, "
@@ -31,18 +31,29 @@ def with_replay(analysis: Analysis, timeline: Timeline, charges: Charges) -> Ana
     """The analysis with gains bounded by replay; unchanged where the trace cannot be replayed.
 
     That is a trace without API calls, one that hides the work of CUDA graphs, one restricted to a part of its time,
-    and one of more than MAX_OPERATIONS.
+    and one of more than MAX_OPERATIONS (the analysis then carries a note).
     """
     scope = timeline.scope
     if scope.nvtx is not None or scope.range_ns is not None or hides_graphs(timeline):
         return analysis
-    if not len(timeline.calls) or not 0 < len(timeline.operations) <= MAX_OPERATIONS:
+    if not len(timeline.calls) or not len(timeline.operations):
         return analysis
+    if len(timeline.operations) > MAX_OPERATIONS:
+        return _with_note(analysis, len(timeline.operations))
     model = Counterfactuals(timeline, charges)
     findings = analysis.findings
     if model.explains:
         findings = tuple(sorted((_bounded(f, model) for f in findings), key=_rank))
     return msgspec.structs.replace(analysis, findings=findings, replay=_summary(model, findings))
+
+
+def _with_note(analysis: Analysis, operations: int) -> Analysis:
+    message = (
+        f"the trace has {operations:,} device operations and its dependencies are replayed up to {MAX_OPERATIONS:,}: "
+        "recoverable intervals come from the ledger alone"
+    )
+    notes = (*analysis.capture.notes, CaptureNote(id="replay.skipped", message=message))
+    return msgspec.structs.replace(analysis, capture=msgspec.structs.replace(analysis.capture, notes=notes))
 
 
 def _rank(finding: Finding) -> tuple[int, int, str]:
