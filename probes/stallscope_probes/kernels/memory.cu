@@ -88,7 +88,7 @@ PAIR(
     triples,
     [](const Buffers& b) { pk_triples_before<<<kDoubles / 768, 256>>>(reinterpret_cast<double*>(b.in), reinterpret_cast<double*>(b.out), kDoubles); },
     [](const Buffers& b) { pk_triples_after<<<kDoubles / 768, 256>>>(reinterpret_cast<double*>(b.in), reinterpret_cast<double*>(b.out), kDoubles); },
-    1024, 0);
+    kDoubles * 2, 0);
 
 // An 8x8 register tile squeezed into 40 registers, against the same tile with room.
 __device__ __forceinline__ void outer_products(const float* in, float* out) {

@@ -28,7 +28,6 @@ struct Buffers {
     float* half;      // the first 2 Mi values of in as bf16
     int* index;       // kElements random non-negative integers
     float* host;      // kHostElements of mapped pinned host memory, same values as in
-    float* host_out;  // kHostElements of mapped pinned host memory
     int sms;
 };
 
@@ -40,7 +39,6 @@ struct Pair {
     Launch after;
     size_t compare;    // leading elements of out that both must produce
     double tolerance;  // largest |before - after| / max|before| allowed; 0 = bit-identical
-    bool host;         // the result is in host_out instead of out
 };
 
 std::vector<Pair>& pairs();
@@ -49,9 +47,8 @@ struct Register {
     explicit Register(const Pair& pair) { pairs().push_back(pair); }
 };
 
-// PAIR(name, before, after, compare, tolerance); HOST_PAIR where the result is in host_out.
-#define PAIR(name, ...) static const Register register_##name(Pair{#name, __VA_ARGS__, false})
-#define HOST_PAIR(name, ...) static const Register register_##name(Pair{#name, __VA_ARGS__, true})
+// PAIR(name, before, after, compare, tolerance)
+#define PAIR(name, ...) static const Register register_##name(Pair{#name, __VA_ARGS__})
 
 template <typename Kernel>
 void allow_shared(Kernel kernel, int bytes) {
