@@ -55,7 +55,7 @@ $(VENV)/.installed: pyproject.toml $(VENV)/bin/python
 	@touch $@
 
 $(VENV)/.installed-dev: pyproject.toml $(VENV)/.installed
-	$(BIN)/python -m pip install --quiet --group dev --editable '.[dashboard]'
+	$(BIN)/python -m pip install --quiet --group dev --editable '.[dashboard,cluster]'
 	@touch $@
 
 clean:

@@ -164,7 +164,8 @@ def nanoseconds(launch: Callable[[], object]) -> float:
     launch()
     stop.record()
     stop.synchronize()
-    return start.elapsed_time(stop) * 1e6
+    milliseconds: float = start.elapsed_time(stop)
+    return milliseconds * 1e6
 
 
 def measured(case: Case, repeats: int) -> dict[str, Any]:
