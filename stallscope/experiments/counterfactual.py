@@ -15,7 +15,7 @@ from stallscope.timeline.dependencies import DependencyGraph, dependency_graph
 from stallscope.timeline.edges import EdgeKind
 from stallscope.timeline.intervals import EMPTY, Int64Array, IntervalSet, union
 from stallscope.timeline.operations import OperationKind
-from stallscope.timeline.replay import ABSTAIN_ERROR, NOTHING, Change, replay
+from stallscope.timeline.replay import ABSTAIN_ERROR, Change, Replayer
 from stallscope.timeline.timeline import Timeline
 from stallscope.timeline.workload import Charges
 
@@ -98,7 +98,11 @@ class Counterfactuals:
     @cached_property
     def baseline(self) -> Int64Array:
         """End of every node in a replay with nothing taken away."""
-        return replay(self.graph, NOTHING)
+        return self._replayer.ends()
+
+    @cached_property
+    def _replayer(self) -> Replayer:
+        return Replayer(self.graph)
 
     @cached_property
     def error(self) -> float:
@@ -113,20 +117,22 @@ class Counterfactuals:
 
     def gain_ns(self, waits: Iterable[str]) -> int:
         """Device time saved, summed over devices, when all the waits go together; they do not add up."""
-        changed = replay(self.graph, self._change(tuple(waits)))
+        changed = self._replayer.ends(self._change(tuple(waits)))
         before, after = self._spans(self.baseline), self._spans(changed)
         return sum(max(before[device] - after[device], 0) for device in before)
 
     def _spans(self, ends: Int64Array) -> dict[int, int]:
         """Window of every device: first start to last end of its operations. The beginning is the measured one."""
-        operations = self.timeline.operations
-        rows = np.flatnonzero(self.graph.operation != NO_ROW)
-        device = operations.device[self.graph.operation[rows]]
-        found = {}
-        for window in self.timeline.windows:
-            mine = rows[device == window.device]
-            found[window.device] = int(ends[mine].max()) - int(window.busy.starts[0])
-        return found
+        return {
+            window.device: int(ends[self._nodes_of_device[window.device]].max()) - int(window.busy.starts[0])
+            for window in self.timeline.windows
+        }
+
+    @cached_property
+    def _nodes_of_device(self) -> dict[int, Int64Array]:
+        """Nodes of each device's operations."""
+        node = self.graph.node_of_operation(len(self.timeline.operations))
+        return {window.device: node[window.first : window.after] for window in self.timeline.windows}
 
     def _change(self, waits: tuple[str, ...]) -> Change:
         host: dict[int, IntervalSet] = {}

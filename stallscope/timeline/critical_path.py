@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 
 from stallscope.model.columns import NO_ROW
 from stallscope.model.replay import BOUNDS, Bound
@@ -50,16 +51,66 @@ def critical_path(timeline: Timeline, graph: DependencyGraph, baseline: Int64Arr
 
     `baseline` are the ends of the nodes in a replay without change.
     """
-    walk = _Walk(timeline, graph, baseline)
-    if (graph.operation != NO_ROW).any():
-        walk.run()
-    operations = timeline.operations
-    first = int(operations.start_ns.min()) if len(operations) else 0
-    spans = {bound: walk.spans_of(bound, first) for bound in BOUNDS}
+    binding = binding_edges(graph, baseline)
+    nodes = _walk(graph, binding, baseline)
+    if not len(nodes):
+        return Path(dict.fromkeys(BOUNDS, EMPTY), nodes)
+    times, bounds = _explained(timeline, graph, nodes, binding[nodes])
+    first = int(timeline.operations.start_ns.min())
+    spans = {bound: _spans(times, bounds == index, first) for index, bound in enumerate(BOUNDS)}
     submitting = _submitting(timeline)
     spans["launch"] = _merged(spans["launch"], intersect(spans["host"], submitting))
     spans["host"] = subtract(spans["host"], submitting)
-    return Path(spans, np.array(walk.nodes[::-1], np.int64))
+    return Path(spans, nodes[::-1])
+
+
+def _walk(graph: DependencyGraph, binding: Int64Array, ends: Int64Array) -> Int64Array:
+    """Nodes of the path, last to first."""
+    operations = np.flatnonzero(graph.operation != NO_ROW)
+    if not len(operations):
+        return np.empty(0, np.int64)
+    held = binding != HOST_EDGE
+    before = graph.legs.wait.copy()
+    before[held] = graph.edges.before[binding[held]]
+    chain = before.tolist()
+    node = int(operations[np.argmax(ends[operations])])
+    nodes = []
+    while node != NO_ROW:
+        nodes.append(node)
+        node = chain[node]
+    return np.array(nodes, np.int64)
+
+
+def _explained(
+    timeline: Timeline, graph: DependencyGraph, nodes: Int64Array, binding: Int64Array
+) -> tuple[Int64Array, Int64Array]:
+    """Three stretches a node, backwards in time: down to which time each one reaches, and its bound (index in BOUNDS).
+
+    A node's own time comes first, then the way to it, then the host stretch before that (empty behind an edge).
+    """
+    start = graph.measured_end_ns[nodes] - graph.duration_ns[nodes]
+    by_edge = binding != HOST_EDGE
+    edge = np.maximum(binding, 0)
+    operation = graph.operation[nodes]
+    kind = timeline.operations.kind[np.maximum(operation, 0)]
+    own = np.array([BOUNDS.index(_BY_OPERATION[k]) for k in range(len(_BY_OPERATION))])[kind]
+    way = np.where(operation == NO_ROW, BOUNDS.index("host"), BOUNDS.index("launch"))
+    leg = graph.legs
+    reach, origin = leg.to_ns[nodes], leg.from_ns[nodes]
+    if len(graph.edges):
+        names = np.array([BOUNDS.index(_BY_EDGE[k]) for k in sorted(_BY_EDGE)])
+        way = np.where(by_edge, names[graph.edges.kind[edge] - min(_BY_EDGE)], way)
+        reach = np.where(by_edge, graph.measured_end_ns[graph.edges.before[edge]], reach)
+        origin = np.where(by_edge, reach, origin)
+    times = np.column_stack((start, reach, origin)).ravel()
+    bounds = np.column_stack((own, way, np.full(len(nodes), BOUNDS.index("host")))).ravel()
+    limit = np.minimum.accumulate(np.concatenate((graph.measured_end_ns[nodes[:1]], times)))
+    return limit, bounds
+
+
+def _spans(limit: Int64Array, mine: npt.NDArray[np.bool_], first: int) -> IntervalSet:
+    """Stretches [limit[k + 1], limit[k]) of one bound, from `first` on; disjoint, because the limit only falls."""
+    return union(np.maximum(limit[1:][mine], first), limit[:-1][mine])
 
 
 def _submitting(timeline: Timeline) -> IntervalSet:
@@ -71,57 +122,3 @@ def _submitting(timeline: Timeline) -> IntervalSet:
 
 def _merged(left: IntervalSet, right: IntervalSet) -> IntervalSet:
     return union(np.concatenate((left.starts, right.starts)), np.concatenate((left.ends, right.ends)))
-
-
-class _Walk:
-    """One walk. Spans are cut at `_limit`, the beginning of what was already explained, so that they are disjoint."""
-
-    def __init__(self, timeline: Timeline, graph: DependencyGraph, baseline: Int64Array) -> None:
-        kinds = timeline.operations.kind
-        self._graph = graph
-        self._binding = binding_edges(graph, baseline)
-        self._bounds = [_BY_OPERATION[k] for k in range(len(_BY_OPERATION))]
-        self._kind = np.where(graph.operation == NO_ROW, NO_ROW, kinds[np.maximum(graph.operation, 0)])
-        launched = np.flatnonzero(graph.operation != NO_ROW)
-        self._last = int(launched[np.argmax(baseline[launched])]) if len(launched) else NO_ROW
-        self._limit = 0
-        self._found: dict[Bound, list[tuple[int, int]]] = {bound: [] for bound in BOUNDS}
-        self.nodes: list[int] = []
-
-    def run(self) -> None:
-        """Follow the path from the last node to its beginning."""
-        node = self._last
-        self._limit = int(self._graph.measured_end_ns[node])
-        while node != NO_ROW:
-            self.nodes.append(node)
-            end = int(self._graph.measured_end_ns[node])
-            start = end - int(self._graph.duration_ns[node])
-            kind = int(self._kind[node])
-            if kind != NO_ROW:
-                self._take(start, self._bounds[kind])
-            node = self._before(node)
-
-    def _before(self, node: int) -> int:
-        """The node that held this one up, with the time between them taken."""
-        graph, edge = self._graph, int(self._binding[node])
-        if edge != HOST_EDGE:
-            before = int(graph.edges.before[edge])
-            self._take(int(graph.measured_end_ns[before]), _BY_EDGE[int(graph.edges.kind[edge])])
-            return before
-        legs = graph.legs
-        if int(legs.chain[node]) == NO_ROW:
-            return NO_ROW
-        self._take(int(legs.to_ns[node]), "launch" if int(graph.operation[node]) != NO_ROW else "host")
-        self._take(int(legs.from_ns[node]), "host")
-        return int(legs.wait[node])
-
-    def _take(self, start: int, bound: Bound) -> None:
-        """The time from `start` to the limit belongs to the bound."""
-        if start < self._limit:
-            self._found[bound].append((start, self._limit))
-            self._limit = start
-
-    def spans_of(self, bound: Bound, first: int) -> IntervalSet:
-        """All time taken for a bound, from `first` on."""
-        pairs = np.array(self._found[bound], np.int64).reshape(-1, 2)
-        return union(np.maximum(pairs[:, 0], first), pairs[:, 1]) if len(pairs) else EMPTY

@@ -142,7 +142,7 @@ def _legs(timeline: Timeline, chains: HostChains, waits: HostWaits, launch_lag: 
     chain = _at(chains.of_thread[calls.thread], call, np.full(len(call), NO_ROW, np.int64))
     to = _at(calls.start_ns, call, anchored)
     wait = _last_waits(timeline, chains, waits, (chain, to))
-    begins = _at(_beginnings(calls.start_ns[chains.rows], chains), chain, to)
+    begins = _at(chains.begin_ns, chain, to)
     return HostLegs(
         chain=chain,
         wait=np.where(wait == NO_ROW, NO_ROW, wait + len(operations)),
@@ -161,10 +161,3 @@ def _last_waits(
     sequence = np.lexsort((calls.end_ns[waits.call], chain)).astype(np.int64)
     index = ChainIndex(chain[sequence], calls.end_ns[waits.call][sequence])
     return _at(sequence, index.last_before(*queries), np.full(len(queries[0]), NO_ROW, np.int64))
-
-
-def _beginnings(starts: Int64Array, chains: HostChains) -> Int64Array:
-    """Start of the first call of every chain."""
-    begins = np.full(chains.count, np.iinfo(np.int64).max, np.int64)
-    np.minimum.at(begins, chains.chain, starts)
-    return begins

@@ -20,19 +20,13 @@ PyTorch's autograd thread works while the main thread waits for it. No table sho
 """
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class HostChains:
-    """Outermost calls by (chain, start), the chain of each, and the chain of every thread."""
+    """The chain of every thread, and when the first call of each chain began."""
 
-    rows: Int64Array
-    chain: Int64Array
     of_thread: Int64Array
+    begin_ns: Int64Array
     merged: bool
-
-    @property
-    def count(self) -> int:
-        """Number of chains."""
-        return int(self.of_thread.max()) + 1 if len(self.of_thread) else 0
 
 
 def host_chains(calls: HostCalls, threads: int) -> HostChains:
@@ -46,9 +40,9 @@ def host_chains(calls: HostCalls, threads: int) -> HostChains:
         if len(used) > 1 and _take_turns(calls, mine):
             of_thread[used] = used[0]
             merged = True
-    chain = of_thread[calls.thread[outer]]
-    order = np.lexsort((calls.end_ns[outer], calls.start_ns[outer], chain))
-    return HostChains(outer[order], chain[order], of_thread, merged)
+    begin = np.full(threads, np.iinfo(np.int64).max, np.int64)
+    np.minimum.at(begin, of_thread[calls.thread[outer]], calls.start_ns[outer])
+    return HostChains(of_thread, begin, merged)
 
 
 def _take_turns(calls: HostCalls, rows: npt.NDArray[np.intp]) -> bool:

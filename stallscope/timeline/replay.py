@@ -14,9 +14,9 @@ import numpy.typing as npt
 
 from stallscope.model.columns import NO_ROW
 from stallscope.timeline.dependencies import DependencyGraph
-from stallscope.timeline.edges import EdgeKind
+from stallscope.timeline.edges import EdgeKind, Edges
 from stallscope.timeline.intervals import Int64Array, IntervalSet
-from stallscope.timeline.longest_path import Problem, longest_path
+from stallscope.timeline.longest_path import NEVER, PathModel
 
 ABSTAIN_ERROR = 0.05
 """A replay that misses the measured time by more than this part does not explain the program."""
@@ -43,9 +43,31 @@ class Change:
 NOTHING = Change()
 
 
+class Replayer:
+    """Replays one graph under many changes; what all of them share is worked out once."""
+
+    def __init__(self, graph: DependencyGraph) -> None:
+        self._graph = graph
+        self._whole = _model(graph, graph.edges)
+
+    def ends(self, change: Change = NOTHING) -> Int64Array:
+        """Earliest end of every node under the change. Taking anything away never makes a node later."""
+        graph, edges, model = self._graph, self._graph.edges, self._whole
+        if change.dropped:
+            edges = edges.take(~np.isin(edges.kind, change.dropped))
+            model = _model(graph, edges)
+        lag = edges.lag_ns
+        if change.unblocked is not None:
+            lag = np.where((edges.kind == EdgeKind.SYNC) & change.unblocked[edges.after], NEVER, lag)
+        duration = graph.duration_ns
+        if change.shorter_ns is not None:
+            duration = np.maximum(duration - change.shorter_ns, 0)
+        return model.ends(_offsets(graph, change), lag, duration)
+
+
 def replay(graph: DependencyGraph, change: Change = NOTHING) -> Int64Array:
-    """Earliest end of every node under the change. Taking anything away never makes a node later."""
-    return longest_path(_problem(graph, change))
+    """One replay: earliest end of every node under the change."""
+    return Replayer(graph).ends(change)
 
 
 def binding_edges(graph: DependencyGraph, ends: Int64Array) -> Int64Array:
@@ -57,21 +79,9 @@ def binding_edges(graph: DependencyGraph, ends: Int64Array) -> Int64Array:
     return binding
 
 
-def _problem(graph: DependencyGraph, change: Change) -> Problem:
-    kept = _kept(graph, change)
-    edges = graph.edges if kept is None else graph.edges.take(kept)
-    duration = graph.duration_ns
-    if change.shorter_ns is not None:
-        duration = np.maximum(duration - change.shorter_ns, 0)
-    return Problem(
-        wait=graph.legs.wait,
-        offset=_offsets(graph, change),
-        pointer=np.searchsorted(edges.after, np.arange(len(graph) + 1)).astype(np.int64),
-        before=edges.before,
-        lag=edges.lag_ns,
-        duration=duration,
-        lane=graph.stream,
-    )
+def _model(graph: DependencyGraph, edges: Edges) -> PathModel:
+    pointer = np.searchsorted(edges.after, np.arange(len(graph) + 1)).astype(np.int64)
+    return PathModel(graph.legs.wait, pointer, edges.before, graph.stream)
 
 
 def _offsets(graph: DependencyGraph, change: Change) -> Int64Array:
@@ -85,15 +95,3 @@ def _offsets(graph: DependencyGraph, change: Change) -> Int64Array:
         way = np.where(launched[rows], np.maximum(legs.lag_ns[rows], 0), 0)
         length[rows] -= free.covered(begin, end + way)
     return np.where(legs.wait == NO_ROW, legs.from_ns + length, length)
-
-
-def _kept(graph: DependencyGraph, change: Change) -> npt.NDArray[np.bool_] | None:
-    """Edges that still hold; None for all."""
-    if not change.dropped and change.unblocked is None:
-        return None
-    keep = np.ones(len(graph.edges), np.bool_)
-    for kind in change.dropped:
-        keep &= graph.edges.kind != kind
-    if change.unblocked is not None:
-        keep &= ~((graph.edges.kind == EdgeKind.SYNC) & change.unblocked[graph.edges.after])
-    return keep

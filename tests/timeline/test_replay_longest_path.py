@@ -2,13 +2,41 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from stallscope.model.columns import NO_ROW
-from stallscope.timeline.longest_path import Problem, longest_path, sequential_ends
+from stallscope.timeline.intervals import Int64Array
+from stallscope.timeline.longest_path import NEVER, PathModel
+from stallscope.timeline.longest_path import sequential_ends as recurrence
+
+
+class Problem(NamedTuple):
+    """A path model and one set of times to ask it with."""
+
+    wait: Int64Array
+    offset: Int64Array
+    pointer: Int64Array
+    before: Int64Array
+    lag: Int64Array
+    duration: Int64Array
+    lane: Int64Array
+
+    @property
+    def model(self) -> PathModel:
+        return PathModel(self.wait, self.pointer, self.before, self.lane)
+
+
+def longest_path(problem: Problem) -> Int64Array:
+    return problem.model.ends(problem.offset, problem.lag, problem.duration)
+
+
+def sequential_ends(problem: Problem) -> list[int]:
+    return recurrence(problem.model, problem.offset, problem.lag, problem.duration)
 
 
 @st.composite
@@ -142,3 +170,17 @@ def test_queued_operations_run_back_to_back(size: int) -> None:
         lane=np.zeros(count, np.int64),
     )
     assert longest_path(problem).tolist() == [100 + 101 * k for k in range(count)]
+
+
+@given(problems(), st.randoms(use_true_random=False))
+@settings(max_examples=150, deadline=None)
+def test_edge_that_never_holds_is_no_edge(problem: Problem, random: object) -> None:
+    """Edges into waits are switched off by their lag; the same model without them gives the same ends."""
+    rng = np.random.default_rng(random.randrange(1 << 32))  # type: ignore[attr-defined]
+    after = np.repeat(np.arange(len(problem.wait)), np.diff(problem.pointer))
+    off = (problem.lane[after] == NO_ROW) & (rng.random(len(after)) < 0.5)
+    kept = np.flatnonzero(~off)
+    pointer = np.searchsorted(after[kept], np.arange(len(problem.wait) + 1)).astype(np.int64)
+    without = problem._replace(pointer=pointer, before=problem.before[kept], lag=problem.lag[kept])
+    switched = problem._replace(lag=np.where(off, NEVER, problem.lag))
+    assert longest_path(switched).tolist() == longest_path(without).tolist()
