@@ -153,7 +153,7 @@ def _load(entry: Path) -> tuple[Analysis, LaneTable]:
             raise ValueError(f"{name} changed")
     analysis = Analysis.from_json((entry / _ANALYSIS).read_bytes())
     columns = {
-        name.removesuffix(".npy"): np.load(entry / name, mmap_mode="r", allow_pickle=False)
+        name.removesuffix(".npy"): np.load(entry / name, mmap_mode="r", allow_pickle=False).view(np.ndarray)
         for name in header.checksums
         if name.endswith(".npy")
     }

@@ -12,13 +12,10 @@ from pathlib import Path
 import msgspec
 
 import stallscope
-from stallscope.api import Options, analyze, examine_trace
 from stallscope.errors import InputError
 from stallscope.ingest.cache import TraceCache, cache_folder
-from stallscope.ingest.open import OpenOptions, open_trace
+from stallscope.ingest.open import OpenOptions
 from stallscope.model.analysis import Analysis
-from stallscope.views.charges import charges_of
-from stallscope.views.lane_build import build_lanes
 from stallscope_dashboard.lane_store import DamagedEntryError, LaneStore
 from stallscope_dashboard.sources import is_report, trace_and_counters
 from stallscope_dashboard.workspace import Announce, Loaded, Progress, Stage
@@ -54,6 +51,8 @@ class Loader:
 
     def _together(self, paths: Sequence[Path], announce: Announce) -> Analysis:
         """All ranks, or counters without a trace: conclusions without a timeline."""
+        from stallscope.api import Options, analyze
+
         announce(Progress(Stage.ANALYZING))
         return analyze(list(paths), Options(opening=self._heard(announce)))
 
@@ -80,6 +79,12 @@ class Loader:
         return replace(Loaded.of(*kept) if kept else loaded, notes=notes)
 
     def _made(self, path: Path, counters: Sequence[Path], announce: Announce) -> Loaded:
+        # The whole analysis is imported when it is needed; a start from the cache never needs it.
+        from stallscope.api import Options, analyze, examine_trace
+        from stallscope.ingest.open import open_trace
+        from stallscope.views.charges import charges_of
+        from stallscope.views.lane_build import build_lanes
+
         opening = self._heard(announce)
         trace = open_trace(path, opening)
         announce(Progress(Stage.ANALYZING))

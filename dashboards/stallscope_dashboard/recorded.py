@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from stallscope.errors import StallscopeError
 from stallscope.model.analysis import Analysis
-from stallscope.store.history import Entry, History
 from stallscope.store.location import history_file
+
+if TYPE_CHECKING:
+    from stallscope.store.history import Entry
 
 MAX_RECORDED = 30
 
@@ -27,6 +30,8 @@ def recorded_runs() -> tuple[RecordedRun, ...]:
     path = history_file(os.environ)
     if not path.is_file():
         return ()
+    from stallscope.store.history import History  # takes pandas along: a start without a history does not need it
+
     try:
         with History.open(path) as history:
             return tuple(RecordedRun(e.id, _title(e), e) for e in history.entries(limit=MAX_RECORDED))
@@ -39,6 +44,8 @@ def recorded_analysis(number: str) -> Analysis | None:
     path = history_file(os.environ)
     if not path.is_file():
         return None
+    from stallscope.store.history import History
+
     try:
         with History.open(path) as history:
             return history.find(number)

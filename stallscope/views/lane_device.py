@@ -52,8 +52,11 @@ class DeviceParts:
         for device in self._device_numbers():
             rows = np.flatnonzero(self._operations.device == device)
             yield from self._wait_part(device)
-            yield from self._streams(device, rows)
-            yield from self._by_kind(device, rows)
+            streams = list(self._streams(device, rows))
+            yield from streams
+            for part in self._by_kind(device, rows):
+                if not any(np.array_equal(part.source_row, stream.source_row) for stream in streams):
+                    yield part
             yield from self._memory(device)
 
     def _device_numbers(self) -> list[int]:

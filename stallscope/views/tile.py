@@ -1,9 +1,10 @@
 """One window of some lanes as bytes for a canvas.
 
 Layout, little-endian: uint32 length of a JSON header, the header padded with spaces to a multiple of 8, then the blocks
-it lists, each aligned to 8 bytes. A lane with at most one interval a pixel comes as `intervals` (start and length in ns
-from the window's start as float64, class uint8, name uint32; `index` is the position of the first one in its lane), a
-denser one as `bins` (one uint16 a pixel and class, 65535 = covered throughout; a covered nanosecond gives 1 or more).
+it lists, each aligned to 8 bytes. A lane with at most one interval for two pixels comes as `intervals` (start, length
+in ns from the window's start as float64, class uint8, name uint32; `index` is the position of the first one in its
+lane), a denser one as `bins` (one uint16 a pixel and class, 65535 = covered throughout; a covered nanosecond gives 1 or
+more).
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from stallscope.views.text import SHORT_NAME, printable
 
 FULL = 65_535
 _ALIGN = 8
+PIXELS_AN_INTERVAL = 2
 MAX_LANES = 96
 MAX_PIXELS = 8_192
 
@@ -79,7 +81,7 @@ def _lane(  # noqa: PLR0913, PLR0917 - the two collectors are what this fills
     lane = table.lanes[position]
     first, after = table.inside(lane, window.low_ns, window.high_ns)
     entry: dict[str, Any] = {"lane": position, "count": after - first}
-    if after - first > window.pixels:
+    if PIXELS_AN_INTERVAL * (after - first) > window.pixels:
         return entry | {"bins": _bins(table, position, edges, blocks)}
     names.update(np.unique(table.intervals.name[first:after]).tolist())
     return entry | {"intervals": _intervals(table, lane, (first, after), window, blocks)}

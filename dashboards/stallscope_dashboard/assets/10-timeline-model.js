@@ -100,7 +100,7 @@
   function clock(ns, step) {
     const [scale, unit] = UNITS.find(([s]) => Math.abs(ns) >= s) || UNITS[3];
     const digits = Math.max(0, Math.min(9, Math.ceil(Math.log10(scale / step))));
-    return `${(ns / scale).toFixed(unit === "ns" ? 0 : digits)} ${unit}`;
+    return ns === 0 ? "0" : `${(ns / scale).toFixed(unit === "ns" ? 0 : digits)} ${unit}`;
   }
 
   stallscope.timeline = { Model, duration, clock };

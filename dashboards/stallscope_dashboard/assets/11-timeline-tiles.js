@@ -1,7 +1,7 @@
 // Tiles: asks the server for what is visible, one request under way and the newest wish next.
 (() => {
   "use strict";
-  const MARGIN = 0.25;
+  const MARGIN = 0.15;
 
   function decode(buffer) {
     const length = new DataView(buffer).getUint32(0, true);

@@ -28,6 +28,7 @@
       this.sizes.observe(this.scroll);
       this.input = new T.Input(this);
       this.minimap();
+      root.dataset.intervals = meta.lanes.reduce((sum, lane) => sum + lane.count, 0);
       this.fromUrl();
     }
     watch(target, type, handler) {
@@ -190,7 +191,8 @@
       this.overlay(context, height);
       this.moveMiniWindow();
       this.spanText.textContent = `${T.duration(model.width)} shown`;
-      // For tests and the benchmark: the view that is painted with its own tiles.
+      // For tests and the benchmark: what is on the screen, and whether it is painted with its own tiles.
+      this.root.dataset.visible = this.visible().length + this.pinRows.length;
       if (this.exact && this.exact[0] === model.low && this.exact[1] === model.high) {
         this.root.dataset.painted = `${Math.round(model.low)}-${Math.round(model.high)}`;
         this.root.dispatchEvent(new CustomEvent("painted"));
@@ -330,8 +332,7 @@
       const context = this.mini.getContext("2d");
       context.setTransform(ratio, 0, 0, ratio, 0, 0);
       const whole = Object.create(this.model, { low: { value: this.model.home[0] }, high: { value: this.model.home[1] }, wait: { value: "" }, name: { value: null } });
-      const painter = new T.Painter(whole, this.miniTiles, this.palette), each = height / this.miniLanes.length;
-      painter.label = () => {};
+      const painter = new T.Painter(whole, this.miniTiles, this.palette, { plain: true }), each = height / this.miniLanes.length;
       this.miniLanes.forEach((number, i) => painter.lane(context, number, { x: 0, y: i * each + 1, width, height: each - 2 }));
       this.moveMiniWindow();
     }

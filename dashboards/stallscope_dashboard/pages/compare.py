@@ -5,7 +5,6 @@ from __future__ import annotations
 from dash import html
 from dash.development.base_component import Component
 
-from stallscope.experiments.diff import compare
 from stallscope.model.analysis import Analysis
 from stallscope.model.comparison import Comparison
 from stallscope.views.text import printable
@@ -78,6 +77,8 @@ def _result(base: str, head: str, request: PageRequest) -> list[Component]:
     waiting = [key for key, side in zip((base, head), sides, strict=True) if side is None]
     if sides[0] is None or sides[1] is None:
         return [empty("A side cannot be read yet", f"{', '.join(waiting)} is still loading, or could not be loaded.")]
+    from stallscope.experiments.diff import compare  # numerics that no other page needs
+
     comparison = compare([sides[0]], [sides[1]])
     return [_verdict(comparison), *_panels(comparison)]
 

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 from dash import html
 from dash.development.base_component import Component
 
-from stallscope.experiments.diff import compare
-from stallscope.experiments.plan import PlannedExperiment, next_experiments
 from stallscope.model.comparison import Judgement
 from stallscope.model.units import duration
 from stallscope.views.text import printable
@@ -22,6 +21,9 @@ from stallscope_dashboard.components.tables import panel, row, table
 from stallscope_dashboard.pages.request import PageRequest
 from stallscope_dashboard.recorded import RecordedRun, recorded_analysis, recorded_runs
 
+if TYPE_CHECKING:
+    from stallscope.experiments.plan import PlannedExperiment
+
 PATH = "/experiments"
 TITLE = "Experiments"
 MAX_PLANNED = 12
@@ -30,6 +32,8 @@ MAX_JUDGED = 5
 
 def layout(request: PageRequest) -> Component:
     """The plan, then the judgements of earlier predictions."""
+    from stallscope.experiments.plan import next_experiments  # numerics that no other page needs
+
     planned = next_experiments(request.analysis, MAX_PLANNED)
     recorded = recorded_runs()
     body = [html.Div([_plan(planned, request)]), html.Div([*_outcomes(request, recorded), _history(recorded)])]
@@ -80,6 +84,8 @@ def _outcomes(request: PageRequest, recorded: tuple[RecordedRun, ...]) -> list[C
 
 def _judged(request: PageRequest, recorded: tuple[RecordedRun, ...]) -> Iterator[tuple[str, tuple[Judgement, ...]]]:
     """What earlier runs predicted, measured against this one."""
+    from stallscope.experiments.diff import compare
+
     this = request.workspace.run(request.run)
     for run in request.workspace.runs:
         if run is not this and run.loaded is not None:
