@@ -1,4 +1,4 @@
-"""Time of the dependency model and of one replay, and how it grows with the number of operations.
+"""Processor time of the dependency model and of one replay, and how it grows with the number of operations.
 
     python benchmarks/replay.py [OPERATIONS]
 
@@ -84,14 +84,14 @@ def _trace(called: np.ndarray, kernels: tuple[np.ndarray, ...], sync: np.ndarray
 
 
 def measure(operations: int) -> tuple[float, float, float]:
-    """Seconds for the model and for one replay, and the replay's relative miss of the made times."""
+    """Processor seconds for the model and for one replay, and the replay's relative miss of the made times."""
     timeline = Timeline(made(operations))
     _ = timeline.launch
-    begin = time.perf_counter()
+    begin = time.process_time()
     graph = dependency_graph(timeline)
-    built = time.perf_counter()
+    built = time.process_time()
     ends = replay(graph)
-    done = time.perf_counter()
+    done = time.process_time()
     measured = int(graph.measured_end_ns.max())
     return built - begin, done - built, abs(int(ends.max()) - measured) / measured
 
