@@ -50,6 +50,9 @@ KINDS: dict[str, Kind] = {
         "--cuda-um-gpu-page-faults=true --cuda-um-cpu-page-faults=true",
     ),
     "gpu_metrics": Kind("GPU metrics", "sampled hardware counters", "--gpu-metrics-devices=all"),
+    "events": Kind("CUDA events", "which stream waited for which", "--cuda-event-trace=true"),
+    "host_callbacks": Kind("Host callbacks", "host functions a stream runs", "--trace=cuda with nsys 2025.6 or newer"),
+    "context_switches": Kind("GPU context switches", "other processes on the GPU", "--gpuctxsw=true"),
     "nccl": Kind("NCCL", "collectives, sizes and ranks", "--trace=cuda,nvtx with NCCL 2.26 or newer"),
 }
 
