@@ -73,10 +73,12 @@ def command(
     BASE and HEAD are traces, saved JSON reports or history:NAME, several repeats a side if you can:
     `stallscope diff base/*.json --to head/*.json`. Predictions of the base report are judged too.
     """
+    from stallscope import __version__
     from stallscope.experiments.diff import compare
+    from stallscope.model.analysis import Tool
 
     sides = [[_analysis(path, flags) for path in side] for side in (base, head)]
-    comparison = compare(sides[0], sides[1], _options(flags))
+    comparison = compare(sides[0], sides[1], _options(flags), Tool(version=__version__))
     _write(comparison, format_, output)
     if flags["fail_on_regression"] and _regressed(comparison):
         return GATE_FAILED
