@@ -3,21 +3,27 @@
     python benchmarks/ranks_scaling.py [RANKS] [KERNELS] [WORKERS] [FOLDER]
 
 Simulates a data-parallel run with a straggler (64 ranks of 100,000 kernels by default), writes it as PyTorch traces,
-and analyzes it in one local process and in several, by the same Dask path. The documents must be equal.
+and analyzes it with one Dask worker, with several, and without Dask. The documents must be equal. The load is printed:
+on a busy machine only the CPU time says something.
 """
 
 from __future__ import annotations
 
 import os
 import resource
+import subprocess
 import sys
 import tempfile
 import time
+from contextlib import nullcontext
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
 from stallscope.api import Examination, Options
-from stallscope.ranks import compare_ranks
+from stallscope.ingest.open import OpenOptions
+from stallscope.ranks import compare_ranks, rank_files
+from stallscope.ranks.cluster import local_client
 from stallscope.ranks.task import examine_file
 
 HERE = Path(__file__).resolve().parent
@@ -45,43 +51,75 @@ def write(folder: Path, ranks: int, kernels: int) -> list[Path]:
 
 
 def measured(path: Path, folder: str) -> Examination:
-    """Examine one rank and leave the peak memory of this process behind."""
-    examined = examine_file(path, Options())
+    """Examine one rank and leave this process's peak memory and the CPU time behind."""
+    began = time.process_time()
+    examined = examine_file(path, Options(opening=OpenOptions(use_cache=False)))
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
-    (Path(folder) / f"peak-{os.getpid()}").write_text(str(peak))
+    (Path(folder) / path.name).write_text(f"{peak} {time.process_time() - began}")
     return examined
 
 
-def timed(paths: list[Path], workers: int) -> tuple[float, list[int], str]:
-    """Seconds, peak memory of every process in MiB, and the document."""
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """Seconds, CPU seconds in the tasks, largest peak of a process in MiB, and the document."""
+
+    wall: float
+    cpu: float
+    peak: int
+    document: str
+
+
+def timed(paths: list[Path], workers: int) -> Measured:
+    """The whole analysis on a Dask cluster of that many local processes (0: in this process, without Dask)."""
     import ranks_scaling
 
     with tempfile.TemporaryDirectory() as folder:
-        began = time.perf_counter()
-        analysis = compare_ranks(paths, partial(ranks_scaling.measured, folder=folder), workers=workers)
-        taken = time.perf_counter() - began
-        peaks = sorted(int(p.read_text()) for p in Path(folder).glob("peak-*"))
-    return taken, peaks, analysis.to_json()
+        examine = partial(ranks_scaling.measured, folder=folder)
+        with nullcontext() if not workers else local_client(workers) as client:
+            if client is not None:
+                client.wait_for_workers(workers)
+                client.run(warm)
+            began = time.perf_counter()
+            scheduler = client.scheduler.address if client is not None else None
+            analysis = compare_ranks(paths, examine, scheduler=scheduler, workers=1)
+            taken = time.perf_counter() - began
+        rows = [(int(mib), float(cpu)) for f in Path(folder).iterdir() for mib, cpu in [f.read_text().split()]]
+    return Measured(taken, sum(cpu for _, cpu in rows), max(mib for mib, _ in rows), analysis.to_json())
+
+
+def warm() -> None:
+    """Import what a task needs, so that both clusters start equal."""
+    import ranks_scaling  # noqa: F401
 
 
 def main(ranks: int, kernels: int, workers: int, folder: str | None) -> None:
     """Print the comparison."""
     os.environ["PYTHONPATH"] = os.pathsep.join([str(HERE), str(SIMULATION)])
     with tempfile.TemporaryDirectory(dir=folder) as place:
-        paths = write(Path(place), ranks, kernels)
+        # A process of its own: the simulation must not count as memory of the analysis.
+        subprocess.run([sys.executable, __file__, "--write", place, str(ranks), str(kernels)], check=True)
+        paths = rank_files([Path(place)])
         size = sum(path.stat().st_size for path in paths)
         print(f"{ranks} ranks of {kernels} kernels, {size / 1e6:.0f} MB packed", flush=True)
-        results = {count: timed(paths, count) for count in (1, workers)}
-        for count, (taken, peaks, _) in results.items():
-            each = " ".join(map(str, peaks))
+        results = {}
+        for count in (1, workers, 0):
+            results[count] = found = timed(paths, count)
+            who = f"{count} worker(s)" if count else "this process"
+            load = os.getloadavg()[0] if hasattr(os, "getloadavg") else 0.0
             print(
-                f"{count} process(es): {taken:.1f} s, {taken / ranks * 1e3:.0f} ms a rank, peak MiB {each}", flush=True
+                f"{who}: {found.wall:.1f} s, {found.cpu:.1f} s CPU, {found.wall / ranks * 1e3:.0f} ms a rank, "
+                f"peak of one process {found.peak} MiB, load {load:.1f}",
+                flush=True,
             )
-    print(f"speed-up on {workers} workers: {results[1][0] / results[workers][0]:.2f}")
-    one, several = results[1][2], results[workers][2]
-    print(f"equal documents: {one == several}; straggler named: {f'in collectives for rank {STRAGGLER},' in one}")
+    print(f"speed-up of {workers} workers over 1: {results[1].wall / results[workers].wall:.2f}")
+    documents = {found.document for found in results.values()}
+    named = all(f"in collectives for rank {STRAGGLER}," in document for document in documents)
+    print(f"equal documents: {len(documents) == 1}; straggler named: {named}")
 
 
 if __name__ == "__main__":
     given = sys.argv[1:]
+    if given[:1] == ["--write"]:
+        write(Path(given[1]), int(given[2]), int(given[3]))
+        raise SystemExit
     main(*(int(v) for v in (given + ["64", "100000", "2"][len(given) :])[:3]), given[3] if len(given) > 3 else None)
