@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import stallscope
+from stallscope.errors import UsageError
 from stallscope.experiments.expectations import with_step_expectations
 from stallscope.experiments.gains import with_replay
 from stallscope.ingest.open import OpenOptions, open_trace
@@ -37,17 +38,41 @@ class Options:
 def analyze(
     paths: str | os.PathLike[str] | Sequence[str | os.PathLike[str]], options: Options | None = None
 ) -> Analysis:
-    """Diagnose a trace, or several traces (or a folder of them) as the ranks of one run.
+    """Diagnose a trace, several traces (or a folder of them) as the ranks of one run, or kernel counters.
 
     Raises `stallscope.errors.InputError` for what cannot be read, `ToolMissingError` when a report needs nsys.
     """
     chosen = options or Options()
+    from stallscope.ingest.ncu_open import is_ncu
     from stallscope.ranks import analyze_ranks, rank_files
 
-    files = rank_files(Path(p) for p in ([paths] if isinstance(paths, (str, os.PathLike)) else paths))
+    given = [Path(p) for p in ([paths] if isinstance(paths, (str, os.PathLike)) else paths)]
+    profiles = [path for path in given if is_ncu(path)]
+    if profiles:
+        return _with_profiles([path for path in given if path not in profiles], profiles, chosen)
+    files = rank_files(given)
     if len(files) == 1:
         return analyze_one(files[0], chosen)
     return analyze_ranks(files, chosen)
+
+
+def _with_profiles(traces: Sequence[Path], profiles: Sequence[Path], options: Options) -> Analysis:
+    """Nsight Compute files alone, or joined with the one trace of the same program."""
+    from stallscope.ingest.ncu_open import open_counters
+    from stallscope.kernels.document import with_kernels
+    from stallscope.kernels.runner import diagnose as diagnose_kernels
+
+    if len(traces) > 1:
+        raise UsageError("kernel counters join one trace", next_step="give one rank's trace with the counters")
+    counters = open_counters(profiles)
+    if not traces:
+        bare = Analysis(tool=Tool(version=stallscope.__version__))
+        return with_kernels(bare, diagnose_kernels(counters, everything=options.everything), counters.source)
+    trace = open_trace(traces[0], options.opening)
+    analysis = analyze_trace(trace, options.scope, everything=options.everything)
+    window_ns = sum(device.window_ns for device in analysis.devices)
+    diagnosis = diagnose_kernels(counters, trace, window_ns, everything=options.everything)
+    return with_kernels(analysis, diagnosis, counters.source)
 
 
 def analyze_one(path: Path, options: Options) -> Analysis:
