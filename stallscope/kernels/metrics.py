@@ -178,10 +178,10 @@ SYSMEM_SECTORS = _counted(
     "host memory sectors",
     TABLES,
     "lts__t_sectors_srcunit_tex_aperture_sysmem_lookup_miss",
+    "syslts__t_sectors_srcunit_tex_aperture_sysmem_lookup_miss",
     "lts__t_sectors_aperture_sysmem_lookup_miss",
     "lts__d_sectors_fill_sysmem",
 )
-PEER_SECTORS = _counted("peer sectors", TABLES, "lts__t_sectors_srcunit_tex_aperture_peer_lookup_miss")
 DRAM_READ = _counted("DRAM bytes read", CHART, "dram__bytes_read")
 DRAM_WRITTEN = _counted("DRAM bytes written", CHART, "dram__bytes_write")
 DRAM_PEAK = Quantity("DRAM bytes a cycle at peak", ("dram__bytes.sum.peak_sustained",), "SpeedOfLight_RooflineChart")
