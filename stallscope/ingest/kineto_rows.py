@@ -21,6 +21,7 @@ from stallscope.ingest.kineto_names import (
     is_own_frame,
     range_name,
 )
+from stallscope.ingest.limits import TIME_NS
 
 Columns = dict[str, npt.NDArray[Any]]
 
@@ -82,7 +83,7 @@ class Rows:
         start, has_start = nanoseconds(e.ts for e in events)
         length, has_length = nanoseconds(e.dur for e in events)
         # CUPTI writes 0 where it lost a timestamp; a host event at 0 is lost too.
-        usable = has_start & has_length & (start > 0) & (length >= 0)
+        usable = has_start & has_length & (start > 0) & (start < TIME_NS) & (length >= 0) & (length < TIME_NS)
         if not usable.all():
             self.dropped[category.value] += int((~usable).sum())
             events = [event for event, good in zip(events, usable.tolist(), strict=True) if good]

@@ -10,6 +10,8 @@ import polars as pl
 
 from stallscope.errors import InputError
 from stallscope.ingest import nsys_schema as schema
+from stallscope.ingest.arrow_messages import unfolded_bytes
+from stallscope.ingest.limits import require_plausible
 from stallscope.ingest.nsys_source import DTYPES, Kind, constant, decoded
 
 T = TypeVar("T")
@@ -36,7 +38,11 @@ class FolderExport:
         """See `ExportSource.read`."""
         have = self.tables[table]
         present = [name for name in columns if name in have]
-        frame = self._load(table, present or sorted(have)[:1])
+        wanted = present or sorted(have)[:1]
+        return self._guarded(table, lambda: self._typed(self._load(table, wanted), columns))
+
+    def _typed(self, frame: pl.DataFrame, columns: Mapping[str, Kind]) -> pl.DataFrame:
+        have = set(frame.columns)
         return pl.DataFrame(
             [
                 _typed(frame.get_column(name), kind)
@@ -53,7 +59,7 @@ class FolderExport:
         if table is None or not wanted:
             return {}
         rows = self.read(table, {"id": "int", "value": "text"})
-        return dict(rows.filter(pl.col("id").is_in(wanted)).iter_rows())
+        return dict(rows.filter(pl.col("id").is_in(wanted)).drop_nulls().iter_rows())
 
     def weight(self, table: str) -> int:
         """See `ExportSource.weight`: bytes of the file."""
@@ -64,24 +70,35 @@ class FolderExport:
 
     def _columns(self, table: str) -> frozenset[str]:
         file = self._files[table]
-        if file.suffix == ".parquet":
-            return frozenset(self._guarded(table, lambda: pl.read_parquet_schema(file)))
-        return frozenset(self._guarded(table, lambda: _arrow_schema(file)))
+        return frozenset(self._guarded(table, lambda: _schema(file).names))
 
     def _load(self, table: str, columns: list[str]) -> pl.DataFrame:
         file = self._files[table]
+        told = {"file": f"{self._folder.name}/{file.name}", "next_step": _EXPORT_AGAIN}
+        for field in (_schema(file).field(name) for name in columns):
+            if not _is_plain(field.type):
+                raise InputError(f"column {field.name} holds {field.type}, which nsys never writes", **told)
         if file.suffix == ".parquet":
-            return self._guarded(table, lambda: _parquet(file, columns))
-        return self._guarded(table, lambda: _arrow(file, columns))
+            rows, unfolded = _parquet_claims(file)
+            require_plausible(max(rows * len(columns), unfolded // 8), file.stat().st_size, **told)
+            return _parquet(file, columns)
+        require_plausible(unfolded_bytes(file) // 8, file.stat().st_size, **told)
+        return _arrow(file, columns)
 
     def _guarded(self, table: str, work: Callable[[], T]) -> T:
         import pyarrow as pa  # type: ignore[import-untyped]
 
+        damage = (pl.exceptions.PolarsError, pl.exceptions.PanicException, pa.ArrowException)
         try:
             return work()
-        except (pl.exceptions.PolarsError, pa.ArrowException, OSError) as error:
+        except (*damage, OSError, ValueError, KeyError, MemoryError) as error:
             file = f"{self._folder.name}/{self._files[table].name}"
-            raise InputError(f"damaged file ({error})", file=file, next_step=_EXPORT_AGAIN) from error
+            raise InputError(f"damaged file ({_first_line(error)})", file=file, next_step=_EXPORT_AGAIN) from error
+
+
+def _first_line(error: BaseException) -> str:
+    lines = str(error).splitlines()
+    return lines[0] if lines else type(error).__name__
 
 
 def _files(folder: Path) -> dict[str, Path]:
@@ -92,35 +109,63 @@ def _files(folder: Path) -> dict[str, Path]:
     return {}
 
 
-def _parquet(file: Path, columns: list[str]) -> pl.DataFrame:
-    try:
-        return pl.read_parquet(file, columns=columns)
-    except pl.exceptions.PolarsError:
-        return _by_pyarrow(file, columns)
-
-
-def _by_pyarrow(file: Path, columns: list[str]) -> pl.DataFrame:
-    """The same through pyarrow, which hands over text that is not UTF-8 as the bytes it is."""
+def _schema(file: Path) -> Any:
+    """Names and types of a file's columns. Files are read, not mapped: a mapped one that is cut ends the process."""
+    import pyarrow as pa
     import pyarrow.parquet as pq  # type: ignore[import-untyped]
 
-    return _text_as_bytes(pq.read_table(file, columns=columns))
+    if file.suffix == ".parquet":
+        with pa.OSFile(str(file)) as stream:
+            return pq.read_schema(stream)
+    with pa.OSFile(str(file)) as stream, pa.ipc.open_stream(stream) as reader:
+        return reader.schema
 
 
-def _arrow_schema(file: Path) -> list[str]:
+def _parquet_claims(file: Path) -> tuple[int, int]:
+    """Rows and uncompressed bytes of a Parquet file, as its footer claims."""
     import pyarrow as pa
+    import pyarrow.parquet as pq
 
-    with pa.memory_map(str(file)) as stream, pa.ipc.open_stream(stream) as reader:
-        return list(reader.schema.names)
+    with pa.OSFile(str(file)) as stream:
+        footer = pq.read_metadata(stream)
+    groups = [footer.row_group(at) for at in range(footer.num_row_groups)]
+    return max(footer.num_rows, sum(group.num_rows for group in groups)), sum(group.total_byte_size for group in groups)
+
+
+def _parquet(file: Path, columns: list[str]) -> pl.DataFrame:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    with pa.OSFile(str(file)) as stream, pq.ParquetFile(stream) as reader:
+        return _text_as_bytes(reader.read(columns=columns))
 
 
 def _arrow(file: Path, columns: list[str]) -> pl.DataFrame:
     import pyarrow as pa
 
-    with pa.memory_map(str(file)) as stream, pa.ipc.open_stream(stream) as reader:
-        return _text_as_bytes(reader.read_all().select(columns))
+    with pa.OSFile(str(file)) as stream:
+        options = pa.ipc.IpcReadOptions(included_fields=sorted(_positions(file, columns)))
+        with pa.ipc.open_stream(stream, options=options) as reader:
+            return _text_as_bytes(reader.read_all().select(columns))
+
+
+def _positions(file: Path, columns: list[str]) -> list[int]:
+    names = _schema(file).names
+    return [names.index(name) for name in columns]
+
+
+def _is_plain(kind: Any) -> bool:
+    """Numbers, text and bytes; lists, maps, structures and times are not what an export holds."""
+    import pyarrow as pa
+
+    value = kind.value_type if pa.types.is_dictionary(kind) else kind
+    kinds = (pa.types.is_integer, pa.types.is_floating, pa.types.is_boolean, pa.types.is_null)
+    texts = (pa.types.is_string, pa.types.is_large_string, pa.types.is_binary, pa.types.is_large_binary)
+    return any(is_kind(value) for is_kind in (*kinds, *texts))
 
 
 def _text_as_bytes(table: Any) -> pl.DataFrame:
+    """Text that is not UTF-8 travels as the bytes it is."""
     import pyarrow as pa
 
     plain = [field.with_type(_without_encoding(field.type)) for field in table.schema]

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from stallscope.errors import InputError
 from stallscope.ingest import nsys_schema as schema
+from stallscope.ingest.limits import DEVICES
 from stallscope.ingest.nsys_registry import Registry, pid_of
 from stallscope.ingest.nsys_source import Kind, integers
 from stallscope.model.trace import Device
 
 _VM_SHIFT = 48
+_MOST_PAIRS = 1 << 14
+_AGAIN = "export or capture it again"
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,8 +72,11 @@ class _Physical:
 
 def place(registry: Registry, pairs: Sequence[tuple[int, int]]) -> Placement:
     """Resolve (process key, device id) pairs; a device that no table describes still becomes a device."""
+    if len(pairs) > _MOST_PAIRS:
+        raise InputError(f"{len(pairs):,} pairs of process and GPU: damaged ids", next_step=_AGAIN)
     gpus, cuda = _gpus(registry), _cuda_devices(registry)
-    found = [_resolve(key, device_id, gpus, cuda) for key, device_id in pairs]
+    by_process = {(c.pid, c.cuda_id): c for c in reversed(cuda)}
+    found = [_resolve(key, device_id, gpus, by_process) for key, device_id in pairs]
     distinct = sorted({p.identity: p for p in found}.values(), key=lambda p: (p.number, p.identity))
     order = {p.identity: i for i, p in enumerate(distinct)}
     labels = _labels([p.number for p in distinct])
@@ -81,10 +88,10 @@ def place(registry: Registry, pairs: Sequence[tuple[int, int]]) -> Placement:
     )
 
 
-def _resolve(key: int, device_id: int, gpus: Sequence[Gpu], cuda: Sequence[CudaDevice]) -> _Physical:
+def _resolve(key: int, device_id: int, gpus: Sequence[Gpu], cuda: Mapping[tuple[int, int], CudaDevice]) -> _Physical:
     vm = key >> _VM_SHIFT & 0xFF
     local = [gpu for gpu in gpus if gpu.vm == vm] or list(gpus)
-    seen = next((c for c in cuda if c.pid == pid_of(key) and c.cuda_id == device_id), None)
+    seen = cuda.get((pid_of(key), device_id))
     if seen is not None:
         gpu = next((g for g in local if seen.uuid and g.device.uuid == seen.uuid), None)
         gpu = gpu or next((g for g in local if g.id == seen.gpu_id), None)
@@ -119,7 +126,7 @@ def _gpus(registry: Registry) -> list[Gpu]:
         "vmId", "id", "cuDevice", "smCount", "l2CacheSize", "memoryBandwidth", "computeMajor", "computeMinor"
     )
     text: dict[str, Kind] = {"uuid": "text", "name": "text"}
-    rows = registry.read(table, {**sizes, **text}).drop_nulls("id").sort("id")
+    rows = registry.read(table, {**sizes, **text}).drop_nulls("id").sort("id").head(DEVICES)
     return [_gpu(row) for row in rows.iter_rows(named=True)]
 
 
@@ -147,7 +154,7 @@ def _cuda_devices(registry: Registry) -> list[CudaDevice]:
         return []
     text: dict[str, Kind] = {"uuid": "text"}
     rows = registry.read(table, {**integers("gpuId", "cudaId", "pid", "numMultiprocessors"), **text})
-    rows = rows.drop_nulls(["cudaId", "pid"])
+    rows = rows.drop_nulls(["cudaId", "pid"]).head(_MOST_PAIRS)
     return [
         CudaDevice(pid if pid <= 0xFFFFFF else pid_of(pid), cuda, gpu, _uuid(uuid or ""), sms or 0)
         for gpu, cuda, pid, sms, uuid in rows.iter_rows()

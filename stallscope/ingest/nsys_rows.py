@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import polars as pl
 
+from stallscope.ingest.limits import TIME_NS
 from stallscope.ingest.nsys_registry import Registry
 
-NO_TIME, BACKWARDS, NO_DEVICE, NO_THREAD = (
+NO_TIME, BACKWARDS, NO_DEVICE, NO_THREAD, IMPOSSIBLE = (
     "no timestamp",
     "end before start",
     "no device",
     "no thread",
+    "impossible timestamp",
 )
 
 _MOST_DEVICES = 1 << 16
@@ -30,8 +32,7 @@ def spans(registry: Registry, table: str, rows: pl.DataFrame) -> pl.DataFrame:
     floor = pl.col("start").is_null() | pl.col("end").is_null()
     zero = (pl.col("start") == 0) & (pl.col("end") == 0)
     timeless = floor | (zero if registry.clock_shifted else (pl.col("start") <= 0) | (pl.col("end") <= 0))
-    rows = _without(registry, table, rows, NO_TIME, timeless)
-    return _sorted(_without(registry, table, rows, BACKWARDS, pl.col("end") < pl.col("start")))
+    return _sorted(_forwards(registry, table, _without(registry, table, rows, NO_TIME, timeless)))
 
 
 def with_device(registry: Registry, table: str, rows: pl.DataFrame) -> pl.DataFrame:
@@ -47,8 +48,7 @@ def host_spans(registry: Registry, table: str, rows: pl.DataFrame) -> pl.DataFra
     """Rows of a host activity with usable times and a thread, plus `thread`, sorted by start."""
     timeless = pl.col("start").is_null() | pl.col("end").is_null()
     timeless = timeless | ((pl.col("start") == 0) & (pl.col("end") == 0))
-    rows = _without(registry, table, rows, NO_TIME, timeless)
-    rows = _without(registry, table, rows, BACKWARDS, pl.col("end") < pl.col("start"))
+    rows = _forwards(registry, table, _without(registry, table, rows, NO_TIME, timeless))
     return _sorted(with_thread(registry, table, rows))
 
 
@@ -60,7 +60,17 @@ def with_thread(registry: Registry, table: str, rows: pl.DataFrame) -> pl.DataFr
 
 def timed(registry: Registry, table: str, rows: pl.DataFrame, column: str) -> pl.DataFrame:
     """Rows of an instant event that has a time, sorted by it."""
-    return _without(registry, table, rows, NO_TIME, pl.col(column).is_null()).sort(column, maintain_order=True)
+    rows = _without(registry, table, rows, NO_TIME, pl.col(column).is_null())
+    return _without(registry, table, rows, IMPOSSIBLE, _beyond(column)).sort(column, maintain_order=True)
+
+
+def _forwards(registry: Registry, table: str, rows: pl.DataFrame) -> pl.DataFrame:
+    rows = _without(registry, table, rows, BACKWARDS, pl.col("end") < pl.col("start"))
+    return _without(registry, table, rows, IMPOSSIBLE, _beyond("start") | _beyond("end"))
+
+
+def _beyond(column: str) -> pl.Expr:
+    return ~pl.col(column).is_between(-TIME_NS, TIME_NS, closed="none")
 
 
 def _without(registry: Registry, table: str, rows: pl.DataFrame, reason: str, bad: pl.Expr) -> pl.DataFrame:

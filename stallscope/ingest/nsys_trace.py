@@ -192,7 +192,8 @@ class _Processes:
         named = [key for key in known[:traced] if key != UNKNOWN_PROCESS]
         merged = {UNKNOWN_PROCESS: named[0]} if len(named) == 1 else {}
         keys = tuple(key for key in known if key not in merged)
-        return cls(keys, np.array([keys.index(merged.get(key, key)) for key in known], np.int32))
+        place = {key: index for index, key in enumerate(keys)}
+        return cls(keys, np.array([place[merged.get(key, key)] for key in known], np.int32))
 
     def index_of(self, registry: Registry, global_tid: int) -> int:
         """Process of a thread."""

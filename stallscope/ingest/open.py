@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -10,6 +12,7 @@ import msgspec
 from stallscope.errors import InputError, ToolMissingError
 from stallscope.ingest.cache import TraceCache, cache_folder, content_sha256, passing_place
 from stallscope.ingest.identify import identify, unreadable
+from stallscope.ingest.limits import require_sane
 from stallscope.ingest.nsys_columnar import FolderExport
 from stallscope.ingest.nsys_export import Nsys, export, find_nsys, report_version
 from stallscope.ingest.nsys_source import ExportSource
@@ -51,6 +54,9 @@ def open_trace(path: Path, options: OpenOptions | None = None) -> Trace:
         if format_ == "kineto":
             return _open_kineto(path)
         return _NsysInput(path, format_, options or OpenOptions()).open()
+    except InputError as error:
+        error.file = error.file or path.name
+        raise
     except OSError as error:
         raise unreadable(path, error) from error
 
@@ -58,7 +64,8 @@ def open_trace(path: Path, options: OpenOptions | None = None) -> Trace:
 def _open_kineto(path: Path) -> Trace:
     from stallscope.ingest.kineto import read_kineto
 
-    return read_kineto(path)
+    with unchanged([path], path.name):
+        return require_sane(read_kineto(path))
 
 
 class _NsysInput:
@@ -70,15 +77,18 @@ class _NsysInput:
         self._options = options
         self._progress = options.progress or silent
         self._cache = TraceCache(cache_folder(options.cache_dir)) if options.use_cache else None
+        self._confirm: Callable[[], None] = lambda: None
 
     def open(self) -> Trace:
         """The trace, from the cache where it has it."""
         self._progress("hashing", None)
         files = _files(self._path)
-        sha256 = self._cache.sha256(files) if self._cache else content_sha256(files)
-        if self._format == "nsys-rep":
-            return self._open_report(sha256)
-        return self._kept(sha256, sha256, self._path)
+        with unchanged(files, self._path.name) as confirm:
+            self._confirm = confirm
+            sha256 = self._cache.sha256(files) if self._cache else content_sha256(files)
+            if self._format == "nsys-rep":
+                return self._open_report(sha256)
+            return self._kept(sha256, sha256, self._path)
 
     def _open_report(self, sha256: str) -> Trace:
         try:
@@ -114,17 +124,46 @@ class _NsysInput:
 
     def _read(self, key: str, sha256: str, readable: Path) -> Trace:
         source = self._source(readable)
+        origin = Source(name=self._path.name, sha256=sha256, format=self._format)
         try:
-            trace = read_trace(source, Source(name=self._path.name, sha256=sha256, format=self._format), self._progress)
+            trace = require_sane(read_trace(source, origin, self._progress))
         finally:
             source.close()
         if self._cache:
+            self._confirm()  # what changed since it was hashed must not be kept under that hash
             self._progress("keeping a copy in the cache", None)
             self._cache.store(key, trace)
         return trace
 
     def _source(self, readable: Path) -> ExportSource:
         return FolderExport(readable) if readable.is_dir() else SqliteExport(readable, self._path.name)
+
+
+@contextmanager
+def unchanged(files: list[Path], name: str) -> Iterator[Callable[[], None]]:
+    """The files must not change while the block runs; the yielded function asks early. Raises `InputError`."""
+    before = [_identity(file) for file in files]
+
+    def confirm() -> None:
+        if [_identity(file) for file in files] != before:
+            raise InputError(
+                "it changed while it was read", file=name, next_step="wait until the program that writes it has ended"
+            )
+
+    try:
+        yield confirm
+    except InputError:
+        confirm()  # the better explanation of what looks like damage
+        raise
+    confirm()
+
+
+def _identity(file: Path) -> tuple[int, ...]:
+    try:
+        status = file.stat()
+    except OSError:
+        return ()
+    return status.st_size, status.st_mtime_ns, status.st_ino
 
 
 def _files(path: Path) -> list[Path]:

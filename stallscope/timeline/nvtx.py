@@ -21,6 +21,9 @@ MIN_STEPS = 3
 """A range name must repeat this often on one thread before its ranges count as steps."""
 MIN_STEP_COVER = 0.3
 """Steps follow each other: from the first to the last they cover at least this part of the time."""
+MAX_NESTING = 512
+"""Ranges nested deeper than this are left out of the tree: they come from pushes that nobody popped."""
+_NAME = (1 << 31) - 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,8 +43,9 @@ class RangeTree:
         own = ~names.matching(TOOL_DOMAINS)[ranges.domain] if len(ranges) else np.empty(0, np.bool_)
         order = np.flatnonzero(own)
         order = order[np.lexsort((-ranges.end_ns[order], ranges.start_ns[order], ranges.thread[order]))]
+        self._clock = ThreadClock.of(ranges.start_ns[order], ranges.end_ns[order])
+        order = order[_shallow(ranges, order, self._clock)]
         self.ranges = ranges.take(order)
-        self._clock = ThreadClock.of(self.ranges.start_ns, self.ranges.end_ns)
         self._starts = self._clock.key(self.ranges.thread, self.ranges.start_ns)
         self.parent = _parents(self._starts, self._clock.key(self.ranges.thread, self.ranges.end_ns))
         self._main = _annotated_threads(self.ranges, process_of_thread)
@@ -71,7 +75,8 @@ class RangeTree:
         """
         own = self.innermost(thread, times)
         lost = np.flatnonzero(own == NO_ROW)
-        own[lost] = self.innermost(self._main[process[lost]], times[lost])
+        of_process = np.minimum(process[lost], len(self._main) - 1)  # the last stands for those without threads
+        own[lost] = self.innermost(self._main[of_process], times[lost])
         borrowed = np.zeros(len(own), np.bool_)
         borrowed[lost] = own[lost] != NO_ROW
         return own, borrowed
@@ -115,12 +120,15 @@ class RangeTree:
         """The outermost name that repeats most evenly: at least MIN_STEPS times, covering the most time."""
         roots = self._outermost_annotations()
         best: tuple[int, StepRanges] | None = None
-        keys = np.unique(np.stack((self.ranges.thread[roots], self.ranges.name[roots])), axis=1).T
-        for thread, name in keys.tolist():
-            rows = roots[(self.ranges.thread[roots] == thread) & (self.ranges.name[roots] == name)]
-            if len(rows) < MIN_STEPS:
+        group = self.ranges.thread[roots].astype(np.int64) * (1 << 31) + self.ranges.name[roots]
+        keys, sizes = np.unique(group, return_counts=True)
+        together = roots[np.argsort(group, kind="stable")]
+        after = np.cumsum(sizes)
+        for key, size, end in zip(keys.tolist(), sizes.tolist(), after.tolist(), strict=True):
+            if size < MIN_STEPS:
                 continue
-            found = StepRanges(name, thread, self.ranges.start_ns[rows], self.ranges.end_ns[rows])
+            rows = together[end - size : end]
+            found = StepRanges(key & _NAME, key >> 31, self.ranges.start_ns[rows], self.ranges.end_ns[rows])
             covered = int((found.ends - found.starts).sum())
             if covered < MIN_STEP_COVER * int(found.ends.max() - found.starts.min()):
                 continue
@@ -153,6 +161,13 @@ def _parents(starts: Int64Array, ends: Int64Array) -> Int64Array:
     return parent if nested.all() else _parents_by_stack(starts, ends)
 
 
+def _shallow(ranges: NvtxRanges, order: Int64Array, clock: ThreadClock) -> npt.NDArray[np.bool_]:
+    """Ranges inside fewer than MAX_NESTING others. Programs that push without popping nest without end."""
+    thread = ranges.thread[order]
+    starts, ends = clock.key(thread, ranges.start_ns[order]), clock.key(thread, ranges.end_ns[order])
+    return _depths(starts, ends) < MAX_NESTING
+
+
 def _depths(starts: Int64Array, ends: Int64Array) -> Int64Array:
     """Number of earlier ranges still open where each begins."""
     ended = np.searchsorted(np.sort(ends), starts, side="right")
@@ -173,9 +188,9 @@ def _parents_by_stack(starts: Int64Array, ends: Int64Array) -> Int64Array:
 
 
 def _annotated_threads(ranges: NvtxRanges, process_of_thread: npt.NDArray[np.int32]) -> npt.NDArray[np.int32]:
-    """Thread with the most ranges of every process, or NO_ROW."""
-    processes = int(process_of_thread.max()) + 1 if len(process_of_thread) else 1
-    main = np.full(processes, NO_ROW, np.int32)
+    """Thread with the most ranges of every process, or NO_ROW, as for any process behind the last one with a thread."""
+    processes = int(process_of_thread.max()) + 1 if len(process_of_thread) else 0
+    main = np.full(processes + 1, NO_ROW, np.int32)
     threads, counts = np.unique(ranges.thread, return_counts=True)
     for thread in threads[np.argsort(counts, kind="stable")]:
         main[process_of_thread[thread]] = thread

@@ -90,6 +90,8 @@ def _looks_like_a_fence(s: Slowdown) -> bool:
 def _small_neighbours(view: View, device: int) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
     """Kernels that occupy few SMs and run much longer than the kernels beside them."""
     operations, kernels = view.operations, view[Kernels]
+    if not len(kernels):  # copies and memsets alone
+        return np.zeros(len(operations), np.bool_)
     is_kernel = np.isin(operations.kind, (OperationKind.COMPUTE, OperationKind.COMMUNICATION))
     row = np.where(is_kernel, operations.row, 0)
     blocks = kernels.grid_x.astype(np.int64) * kernels.grid_y * kernels.grid_z
