@@ -1,0 +1,44 @@
+"""Damages small Parquet and Arrow export folders and reads them: `fuzz_folder.py --arrow --inputs 100000`."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+from functools import partial
+from pathlib import Path
+
+from fuzz_campaign import Target, campaign
+
+TEMPLATES = 48
+
+
+def target(suffix: str) -> Target:
+    """The reader over mutations of the templates."""
+    from fuzz_oracle import WrongAnswerError, nothing_written_outside, trace_answer
+    from mutate_folder import mutate, template_tables
+
+    place = Path.cwd()
+    templates = [template_tables(seed, place / "template.sqlite") for seed in range(TEMPLATES)]
+    (place / "template.sqlite").unlink()
+    written = nothing_written_outside(place).__enter__()
+
+    def answer(number: int, folder: Path) -> str:
+        export = folder / "export"
+        export.mkdir()
+        try:
+            mutate(templates[number % TEMPLATES], number, export, suffix)
+            before = sorted(file.name for file in export.iterdir())
+            found = trace_answer(export, depth=2 if number % 16 == 0 else 1 if number % 4 == 0 else 0)
+            if written or before != sorted(file.name for file in export.iterdir()):
+                raise WrongAnswerError(f"written outside the cache: {written}")
+            return found
+        finally:
+            shutil.rmtree(export)
+
+    return answer
+
+
+if __name__ == "__main__":
+    chosen = ".arrow" if "--arrow" in sys.argv else ".parquet"
+    sys.argv = [argument for argument in sys.argv if argument not in {"--arrow", "--parquet"}]
+    raise SystemExit(campaign(f"{chosen} export folders", partial(target, chosen)))
