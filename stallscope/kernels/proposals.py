@@ -19,8 +19,10 @@ def measured(knobs: Knobs, *watch: str) -> str:
 def short_name(name: str) -> str:
     """The function of a demangled name, without return type, parameters and template arguments."""
     depth, kept = 0, []
-    for character in name.split("(", 1)[0]:
+    for character in name.replace("(anonymous namespace)", "<unnamed>"):
         depth += character == "<"
+        if depth == 0 and character == "(":
+            break
         if depth == 0:
             kept.append(character)
         depth -= character == ">" and depth > 0

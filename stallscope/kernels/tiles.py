@@ -11,7 +11,8 @@ from stallscope.model.counters import KernelCounters
 Author = Literal["triton", "inductor", "cutlass", "cublas", "torch", "cuda"]
 
 _GEMM = re.compile(
-    r"gemm|gemv|matmul|\bmm\b|conv|attention|attn|flash|fmha|xmma|hmma|wgmma|cutlass|nvjet|(?:^|_)dot", re.IGNORECASE
+    r"gemm|gemv|matmul|(?:\b|_|add|b)mm\b|conv(?!ert)|attention|attn|flash|fmha|xmma|hmma|wgmma|cutlass|nvjet|(?:^|_)dot(?:_|\b)",
+    re.IGNORECASE,
 )
 _ELEMENTWISE = re.compile(r"elementwise|vectorized|triton_poi|pointwise|unrolled", re.IGNORECASE)
 _NVJET = re.compile(r"nvjet_\w+?_(?P<m>\d+)x(?P<n>\d+)_(?P<k>\d+)x(?P<stages>\d+)(?:_(?P<cluster>\d+x\d+))?")
