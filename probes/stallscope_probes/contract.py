@@ -19,6 +19,11 @@ Collect = Literal["cuda", "memory", "uvm", "graph", "gil", "osrt", "metrics", "n
 Params = Mapping[str, int]
 
 
+def but(waits: tuple[str, ...], *left_out: str) -> tuple[str, ...]:
+    """The ids without some of them: what a variant shares with its family, less what is true of it."""
+    return tuple(wait for wait in waits if wait not in left_out)
+
+
 def nothing() -> None:
     """Close a workload that holds nothing beyond tensors."""
 

@@ -15,7 +15,8 @@ from pathlib import Path
 from stallscope.ingest.nsys_scrub import scrub
 
 SESSION_PREFIX = "stallscope-session:"
-PAGE_BYTES = 1024
+PAGE_BYTES = 512
+ENUMS = ("ENUM_CUDA", "ENUM_CUPTI", "ENUM_NSYS_EVENT_TYPE", "ENUM_GPU")
 TIMES = ("start", "timestamp")
 
 
@@ -70,6 +71,8 @@ def cut(export: Path, part: SessionRange, target: Path) -> None:
 def _copies(database: sqlite3.Connection) -> Iterator[tuple[str, str]]:
     names = [row[0] for row in database.execute("SELECT name FROM source.sqlite_master WHERE type = 'table'")]
     for table in names:
+        if table.startswith("ENUM_") and not table.startswith(ENUMS):
+            continue
         columns = {row[1] for row in database.execute(f'PRAGMA source.table_info("{table}")')}
         statement = f'SELECT * FROM source."{table}"'  # noqa: S608 - names of the export's own tables
         time = next((column for column in TIMES if column in columns), None)

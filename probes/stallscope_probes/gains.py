@@ -29,8 +29,8 @@ class Gain(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def contained(self) -> bool:
-        """Whether the measured median lies in the predicted interval."""
-        return self.predicted_low_ns <= self.measured_ns <= self.predicted_high_ns
+        """Whether the predicted and the measured interval have a value in common."""
+        return self.predicted_low_ns <= self.measured_high_ns and self.measured_low_ns <= self.predicted_high_ns
 
 
 class Timing(msgspec.Struct, frozen=True, kw_only=True):
@@ -46,9 +46,9 @@ class Timing(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def gain(label: Label, verdict: Verdict, timing: Timing, reason: str = "") -> Gain:
-    """Compare the sum of the expected ids' intervals, a repeat, with the paired difference of the medians."""
-    low = sum(verdict.recoverable_ns.get(wait, (0, 0))[0] for wait in label.expect)
-    high = sum(verdict.recoverable_ns.get(wait, (0, 0))[1] for wait in label.expect)
+    """Compare the sum of the intervals of all ids that belong to the variant with the median paired difference."""
+    removed = [verdict.recoverable_ns.get(wait, (0, 0)) for wait in (*label.expect, *label.may)]
+    low, high = sum(bounds[0] for bounds in removed), sum(bounds[1] for bounds in removed)
     repeats = max(label.repeats, 1)
     middle, (bottom, top) = paired_difference(timing.bad_ns, timing.fixed_ns)
     return Gain(

@@ -129,16 +129,22 @@ def _entries(samples: Path) -> Iterator[dict[str, Any]]:
     for expected in load_expected(samples):
         labels: tuple[Label | Result, ...] = (*expected.captures, *expected.results)
         for label in labels:
-            if label.file and (samples / label.file).is_file():
-                content = (samples / label.file).read_bytes()
+            for file in _files(samples, label.file):
                 yield {
-                    "file": label.file,
-                    "sha256": hashlib.sha256(content).hexdigest(),
+                    "file": file,
+                    "sha256": hashlib.sha256((samples / file).read_bytes()).hexdigest(),
                     "capture": "probes",
                     "role": label.role,
                     "expect": list(label.expect),
                     "must_not": list(label.must_not),
                 }
+
+
+def _files(samples: Path, file: str) -> Iterator[str]:
+    """The capture itself, and the report it was cut from or made like, where that is kept beside it."""
+    for name in (file, f"{file.removesuffix('.sqlite')}.nsys-rep") if file else ():
+        if (samples / name).is_file():
+            yield name
 
 
 def _pairs(values: Mapping[str, Any]) -> Iterator[str]:

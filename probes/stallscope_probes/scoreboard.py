@@ -173,7 +173,7 @@ def _gains(families: tuple[Expected, ...], pairs: list[tuple[Label, Verdict]]) -
     for expected in families:
         for timing in expected.timings:
             key = (timing.family, timing.bad)
-            if key in known:
+            if key in known and known[key][0].fix == timing.fixed:
                 found.append(gain(*known[key], timing, notes.get(key, "")))
     return tuple(found)
 

@@ -86,8 +86,9 @@ def _sections(board: Scoreboard) -> Iterator[str]:
 
 
 _GAINS = """\
-Microseconds a repeat. Predicted: the sum of the recoverable intervals of the ids that were put in. Measured: the median
-difference of bad and repaired, unprofiled, in interleaved blocks, with its 95 % bootstrap interval."""
+Microseconds a repeat. Predicted: the sum of the recoverable intervals of the ids that belong to the variant (put in, or
+allowed by its label), since the repair removes them together. Measured: the median difference of bad and repaired,
+unprofiled, in interleaved blocks, with its 95 % bootstrap interval. Inside: both intervals have a value in common."""
 _GAIN_COLUMNS = ("repair", "step before", "predicted", "measured", "95 %", "inside", "why not")
 
 

@@ -139,11 +139,15 @@ def confusions(pairs: Iterable[tuple[Label, Verdict]]) -> Mapping[tuple[str, str
 
 
 def decoy_alarms(pairs: Iterable[tuple[Label, Verdict]]) -> tuple[tuple[str, str], ...]:
-    """(file, id) of every decoy that set off an id it was built to resemble."""
+    """(file, id) of every decoy that set off a label of its family, which it was built to resemble."""
+    known = list(pairs)
+    labels: dict[str, set[str]] = {}
+    for label, _ in known:
+        labels.setdefault(label.family, set()).update(label.expect if label.role == "bad" else ())
     return tuple(
         (label.file, wait)
-        for label, verdict in pairs
+        for label, verdict in known
         if label.role == "decoy"
         for wait in sorted(verdict.alarms)
-        if wait in label.must_not
+        if wait in label.must_not and wait in labels[label.family]
     )

@@ -14,7 +14,7 @@ else:
 
 SAMPLES = Path(__file__).resolve().parents[2] / "sample_traces"
 MANIFEST = tomllib.loads((SAMPLES / "MANIFEST.toml").read_text(encoding="utf-8"))
-TRACES = MANIFEST["trace"]
+TRACES = [*MANIFEST["trace"], *MANIFEST["probe"]]
 LIMIT_BYTES = 25 * 1024 * 1024
 SECRET_TABLES = {"ProcessStreams", "ANALYSIS_FILE", "TARGET_INFO_SESSION"}
 SECRET_MARKS = (b"LD_LIBRARY_PATH", b"PATH=", b"HOME=", b"ENVIRONMENT_VARIABLE", b"USER_NAME", b"WORKING_DIR")
@@ -36,7 +36,7 @@ def test_manifest_entries_are_complete() -> None:
 def test_every_committed_trace_is_listed() -> None:
     on_disk = {
         str(path.relative_to(SAMPLES))
-        for suffix in ("sqlite", "nsys-rep", "parquet")
+        for suffix in ("sqlite", "nsys-rep", "parquet", "npz")
         for path in SAMPLES.rglob(f"*.{suffix}")
     }
     assert on_disk == {trace["file"] for trace in TRACES}

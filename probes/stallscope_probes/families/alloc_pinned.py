@@ -6,7 +6,7 @@ from stallscope_probes.contract import Family, Params, Variant, Workload
 from stallscope_probes.device.machine import Machine
 from stallscope_probes.load import Load
 
-MUST_NOT = ("launch.gap", "alloc.sync", "copy.pageable", "sync.device")
+MUST_NOT = ("alloc.sync", "copy.pageable", "sync.device")
 USED_BYTES = 64 << 10
 
 
@@ -85,9 +85,30 @@ FAMILY = Family(
     topic=4,
     collect="memory",
     variants=(
-        Variant("allocated", "bad", _pinned_every_step, {"mib": 8}, ("alloc.pinned",), MUST_NOT, fix="kept"),
-        Variant("registered", "bad", _registered_every_step, {"mib": 8}, ("alloc.pinned",), MUST_NOT, fix="kept"),
-        Variant("kept", "fixed", _kept, {"mib": 8}, (), ("alloc.pinned", "sync.event", *MUST_NOT)),
-        Variant("cached", "decoy", _cached, {"mib": 8}, (), ("alloc.pinned", *MUST_NOT)),
+        Variant(
+            "allocated", "bad", _pinned_every_step, {"mib": 8}, ("alloc.pinned",), MUST_NOT, ("launch.gap",), "kept"
+        ),
+        Variant(
+            "registered",
+            "bad",
+            _registered_every_step,
+            {"mib": 8},
+            ("alloc.pinned",),
+            MUST_NOT,
+            ("launch.gap",),
+            "kept",
+        ),
+        Variant(
+            "kept",
+            "fixed",
+            _kept,
+            {"mib": 8},
+            (),
+            ("alloc.pinned", "sync.event", *MUST_NOT),
+            ("launch.gap", "copy.exposed"),
+        ),
+        Variant(
+            "cached", "decoy", _cached, {"mib": 8}, (), ("alloc.pinned", *MUST_NOT), ("launch.gap", "copy.exposed")
+        ),
     ),
 )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from stallscope_probes.contract import Family, Params, Variant, Workload
+from stallscope_probes.contract import Family, Params, Variant, Workload, but
 from stallscope_probes.device.machine import Machine
 from stallscope_probes.load import THREADS, Load
 
@@ -39,8 +39,8 @@ FAMILY = Family(
             _build,
             {"mib": 256, "keep": 0, "sync": 1},
             ("alloc.pool_trim",),
-            MUST_NOT,
-            ("sync.stream",),
+            but(MUST_NOT, "sync.stream", "launch.gap"),
+            ("sync.stream", "launch.gap"),
             "keeps",
             bytes=512 << 20,
         ),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from stallscope_probes.contract import Family, Params, Variant, Workload
+from stallscope_probes.contract import Family, Params, Variant, Workload, but
 from stallscope_probes.device.machine import Machine
 from stallscope_probes.load import THREADS, Load
 
@@ -97,6 +97,7 @@ FAMILY = Family(
             ("copy.exposed", *MUST_NOT),
             ("copy.blocking", "sync.stream"),
             "pinned_ahead_small",
+            gain_note="the pageable call also keeps the host from running ahead; that part is outside the named waits",
         ),
         Variant(
             "pinned_ahead",
@@ -104,7 +105,8 @@ FAMILY = Family(
             ahead,
             {"kib": 16384, "load_us": 500},
             (),
-            ("copy.pageable", "copy.exposed", *MUST_NOT),
+            but(("copy.pageable", "copy.exposed", *MUST_NOT), "launch.gap", "copy.exposed"),
+            may=("launch.gap", "copy.exposed"),
         ),
         Variant(
             "pinned_ahead_small",
@@ -112,7 +114,8 @@ FAMILY = Family(
             ahead,
             {"kib": 1024, "load_us": 300},
             (),
-            ("copy.pageable", "copy.exposed", *MUST_NOT),
+            but(("copy.pageable", "copy.exposed", *MUST_NOT), "launch.gap", "copy.exposed"),
+            may=("launch.gap", "copy.exposed"),
         ),
         Variant(
             "pinned_same_stream",

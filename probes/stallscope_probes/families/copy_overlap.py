@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from stallscope_probes.contract import Family, Variant
+from stallscope_probes.contract import Family, Variant, but
 from stallscope_probes.families.copy import ahead, in_order
 
 MUST_NOT = ("copy.pageable", "launch.gap", "alloc.sync", "sync.device", "input.wait")
@@ -21,7 +21,15 @@ FAMILY = Family(
             MUST_NOT,
             fix="own_stream",
         ),
-        Variant("own_stream", "fixed", ahead, {"kib": 32768, "load_us": 1000}, (), ("copy.exposed", *MUST_NOT)),
+        Variant(
+            "own_stream",
+            "fixed",
+            ahead,
+            {"kib": 32768, "load_us": 1000},
+            (),
+            but(("copy.exposed", *MUST_NOT), "launch.gap", "copy.exposed"),
+            may=("launch.gap", "copy.exposed"),
+        ),
         Variant(
             "too_small",
             "decoy",

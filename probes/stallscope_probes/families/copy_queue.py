@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from stallscope_probes.contract import Family, Params, Variant, Workload
+from stallscope_probes.contract import Family, Params, Variant, Workload, but
 from stallscope_probes.device.machine import Machine
 from stallscope_probes.load import Load
 
@@ -67,8 +67,8 @@ FAMILY = Family(
             _build,
             {"mib": 32, "load_us": 600, "urgent_first": 1, "other_direction": 0},
             (),
-            ("copy.engine_queue", *MUST_NOT),
-            ("copy.exposed",),
+            but(("copy.engine_queue", *MUST_NOT), "copy.exposed", "launch.gap"),
+            ("copy.exposed", "launch.gap"),
         ),
         Variant(
             "other_direction",

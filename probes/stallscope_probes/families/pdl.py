@@ -42,6 +42,7 @@ FAMILY = Family(
             ("launch.drain",),
             MUST_NOT,
             fix="programmatic",
+            gain_note="launch.drain is a note and predicts nothing",
         ),
         Variant(
             "programmatic",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from stallscope_probes.contract import Build, Family, Params, Variant, Workload
+from stallscope_probes.contract import Build, Family, Params, Variant, Workload, but
 from stallscope_probes.device.machine import Machine
 from stallscope_probes.load import Load
 
@@ -75,7 +75,8 @@ FAMILY = Family(
             _with(_device),
             {"kernels": 4, "kernel_us": 4000, "every": 4},
             (),
-            (*SYNCS, *MUST_NOT),
+            but((*SYNCS, *MUST_NOT), "sync.device"),
+            may=("sync.device",),
         ),
     ),
 )

@@ -78,6 +78,7 @@ FAMILY = Family(
             ("launch.gap", *MUST_NOT),
             fix="on_device",
             bytes=256 << 20,
+            gain_note="launches after the sync cost more under the profiler than without",
         ),
         Variant(
             "item_small",
@@ -88,6 +89,7 @@ FAMILY = Family(
             MUST_NOT,
             ("launch.gap",),
             "on_device_small",
+            gain_note="launches after the sync cost more under the profiler than without",
         ),
         Variant(
             "on_device",
