@@ -13,7 +13,7 @@ VALUES_A_BYTE = 4
 SPARE_VALUES = 1 << 20
 """Any table may hold this many values, however well it compresses."""
 
-TEXT_BYTES = 1 << 16
+TEXT_BYTES = 1 << 20
 """Longer texts are cut: no name of code is that long."""
 
 TIME_NS = 1 << 61

@@ -27,14 +27,14 @@ class ArrowQuery:
         self._manager = adbc_driver_manager
         self._database = adbc_driver_sqlite.connect(uri)
 
-    def run(self, query: str, ranges: Sequence[RowRange] = ()) -> pl.DataFrame:
-        """Rows of the query in file order; with `ranges`, one part a range of rowids (both ends included).
+    def run(self, query: str, ranges: Sequence[RowRange], most: int) -> pl.DataFrame:
+        """Rows of the query in file order; with `ranges`, one part a range of rowids (both ends), `most` a part.
 
         Raises `sqlite3.DatabaseError`.
         """
         if len(ranges) < 2:
-            return self._one(query)
-        parts = [f"{query} WHERE rowid BETWEEN {first} AND {last}" for first, last in ranges]
+            return self._one(f"{query} LIMIT {most}")
+        parts = [f"{query} WHERE rowid BETWEEN {first} AND {last} LIMIT {most}" for first, last in ranges]
         with ThreadPoolExecutor(len(parts)) as threads:
             return pl.concat(threads.map(self._one, parts))
 

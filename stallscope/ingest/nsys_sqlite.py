@@ -4,19 +4,23 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterable, Mapping
+from contextlib import ExitStack
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import polars as pl
 
 from stallscope.errors import InputError
 from stallscope.ingest import nsys_schema as schema
+from stallscope.ingest.limits import TEXT_BYTES
 from stallscope.ingest.nsys_arrow_query import ArrowQuery, RowRange, row_ranges
-from stallscope.ingest.nsys_source import DTYPES, Kind, constant, decoded
+from stallscope.ingest.nsys_source import DTYPES, Kind, constant
+from stallscope.ingest.sqlite_connection import BoundedConnection, quoted
 from stallscope.ingest.sqlite_pages import SqlitePages
 
 MAGIC = b"SQLite format 3\x00"
 _IDS_A_QUERY = 500
+_MANY_IDS = 8 * _IDS_A_QUERY
 _EXPORT_AGAIN = "export the report again: nsys export --type sqlite --force-overwrite true REPORT.nsys-rep"
 
 
@@ -29,82 +33,110 @@ class SqliteExport:
         path = path.resolve()
         _refuse_unfinished(path, self._file)
         uri = path.as_uri() + "?mode=ro&immutable=1"
-        self._connection = self._guarded(lambda: _connect(uri))
-        self._arrow = ArrowQuery(uri)
-        self._pages = SqlitePages(path, self._connection)
-        self.tables: Mapping[str, frozenset[str]] = self._guarded(self._inspect)
-        if not schema.looks_like_export(self.tables):
-            self.close()
-            raise InputError(
-                "a SQLite database, but not one that nsys export wrote",
-                file=self._file,
-                next_step="give the .nsys-rep report, or the .sqlite file of nsys export --type sqlite",
-            )
+        with ExitStack() as opened:
+            self._connection: BoundedConnection = self._guarded(lambda: BoundedConnection(path, uri))
+            opened.callback(self._connection.close)
+            self._arrow = ArrowQuery(uri)
+            opened.callback(self._arrow.close)
+            self._pages = SqlitePages(path, self._connection.sqlite)
+            opened.callback(self._pages.close)
+            self.tables: Mapping[str, frozenset[str]] = self._guarded(self._inspect)
+            if not schema.looks_like_export(self.tables):
+                raise InputError(
+                    "a SQLite database, but not one that nsys export wrote",
+                    file=self._file,
+                    next_step="give the .nsys-rep report, or the .sqlite file of nsys export --type sqlite",
+                )
+            self._opened = opened.pop_all()
 
     def read(self, table: str, columns: Mapping[str, Kind]) -> pl.DataFrame:
         """See `ExportSource.read`."""
         have = self.tables[table]
         present = {name: kind for name, kind in columns.items() if name in have}
-        absent = [pl.lit(None, DTYPES[kind]).alias(name) for name, kind in columns.items() if name not in present]
         if not present:
             return self._nulls(table, columns)
-        if set(present.values()) == {"int"}:
-            decoded_pages = self._guarded(lambda: self._pages.integers(table, list(present)))
-            if decoded_pages is not None:
-                return decoded_pages.with_columns(absent).select(list(columns))  # type: ignore[no-any-return]
-        wanted = ", ".join(_expression(name, kind) for name, kind in present.items())
-        query = f"SELECT {wanted} FROM {_quoted(table)}"  # noqa: S608 (names come from the file's own schema, quoted)
-        frame: pl.DataFrame = self._guarded(lambda: self._arrow.run(query, self._ranges(table)))
-        typed = [_typed(frame.get_column(name), kind) for name, kind in present.items()]
-        return pl.DataFrame(typed).with_columns(absent).select(list(columns))
+        numbers = {name: kind for name, kind in present.items() if kind != "text"}
+        parts = [self._texts(table, name) for name, kind in present.items() if kind == "text"]
+        if numbers:
+            parts += self._numbers(table, numbers).get_columns()
+        if len({len(part) for part in parts}) > 1:
+            self._damaged(f"{table} has another number of rows each time it is read")
+        absent = [pl.lit(None, DTYPES[kind]).alias(name) for name, kind in columns.items() if name not in present]
+        return pl.DataFrame(parts).with_columns(absent).select(list(columns))
+
+    def _numbers(self, table: str, columns: Mapping[str, Kind]) -> pl.DataFrame:
+        if set(columns.values()) == {"int"}:
+            pages: pl.DataFrame | None = self._guarded(lambda: self._pages.integers(table, list(columns)))
+            if pages is not None:
+                return pages
+        wanted = ", ".join(_number(name, kind) for name, kind in columns.items())
+        most = self._connection.file_bytes // len(columns)  # every value takes a byte of its record's header
+        query = f"SELECT {wanted} FROM {quoted(table)} NOT INDEXED"  # noqa: S608 (names come from the file's schema)
+        frame: pl.DataFrame = self._guarded(lambda: self._arrow.run(query, self._ranges(table), most + 1))
+        if frame.height > most:
+            self._damaged(f"{table} claims more rows than fit into the file")
+        return pl.DataFrame([frame.get_column(name).cast(DTYPES[kind]) for name, kind in columns.items()])
+
+    def _texts(self, table: str, name: str) -> pl.Series:
+        column = f"CAST(substr(coalesce({quoted(name)}, ''), 1, {TEXT_BYTES}) AS BLOB)"
+        query = f"SELECT {column} FROM {quoted(table)} NOT INDEXED"  # noqa: S608
+        found: pl.Series = self._guarded(lambda: self._connection.texts(query))
+        return found.alias(name)
 
     def _ranges(self, table: str) -> list[RowRange]:
-        name = _quoted(table)  # two subqueries: each reads one end of the tree, one query of both scans the table
+        name = quoted(table)  # two subqueries: each reads one end of the tree, one query of both scans the table
         query = f"SELECT (SELECT min(rowid) FROM {name}), (SELECT max(rowid) FROM {name})"  # noqa: S608
         try:
-            first, last = self._connection.execute(query).fetchone()
+            first, last = self._connection.rows(query)[0]
         except sqlite3.OperationalError:  # a table without rowids
             return []
-        return [] if first is None else row_ranges(first, last)
+        return row_ranges(first, last) if isinstance(first, int) and isinstance(last, int) else []
 
     def _nulls(self, table: str, columns: Mapping[str, Kind]) -> pl.DataFrame:
-        query = f"SELECT count(*) FROM {_quoted(table)}"  # noqa: S608
-        rows = self._guarded(lambda: self._connection.execute(query).fetchone()[0])
+        most = self._connection.file_bytes
+        query = f"SELECT count(*) FROM (SELECT 1 FROM {quoted(table)} NOT INDEXED LIMIT {most})"  # noqa: S608
+        rows = self._guarded(lambda: self._connection.rows(query)[0][0])
         return pl.DataFrame([constant(name, None, DTYPES[kind], rows) for name, kind in columns.items()])
 
     def strings(self, ids: Iterable[int]) -> dict[int, str]:
         """See `ExportSource.strings`."""
         table = schema.actual(self.tables, schema.STRINGS)
         pending = list(ids)
+        if table is None or not {"id", "value"} <= self.tables[table]:
+            return {}
+        if len(pending) > _MANY_IDS:
+            rows = self.read(table, {"id": "int", "value": "text"})
+            return dict(rows.filter(pl.col("id").is_in(pending)).iter_rows())
         found: dict[int, str] = {}
-        for begin in range(0, len(pending) if table else 0, _IDS_A_QUERY):
+        for begin in range(0, len(pending), _IDS_A_QUERY):
             part = pending[begin : begin + _IDS_A_QUERY]
             marks = ",".join("?" * len(part))
-            query = f"SELECT id, CAST(value AS BLOB) FROM {_quoted(str(table))} WHERE id IN ({marks})"  # noqa: S608
-            rows = self._guarded(lambda q=query, p=part: self._connection.execute(q, p).fetchall())
+            value = f"CAST(substr(value, 1, {TEXT_BYTES}) AS BLOB)"
+            query = f"SELECT id, {value} FROM {quoted(table)} WHERE id IN ({marks})"  # noqa: S608
+            rows = self._guarded(lambda q=query, p=part: self._connection.rows(q, p))
             found.update((number, bytes(raw or b"").decode("utf-8", "replace")) for number, raw in rows)
         return found
 
     def weight(self, table: str) -> int:
         """See `ExportSource.weight`: the greatest rowid."""
-        query = f"SELECT max(rowid) FROM {_quoted(table)}"  # noqa: S608
+        query = f"SELECT max(rowid) FROM {quoted(table)}"  # noqa: S608
         try:
-            return int(self._connection.execute(query).fetchone()[0] or 0)
+            greatest = self._connection.rows(query)[0][0]
         except sqlite3.DatabaseError:  # a table without rowids, or a damaged one: reading it will tell
             return 0
+        return max(0, greatest) if isinstance(greatest, int) else 0
 
     def close(self) -> None:
         """See `ExportSource.close`."""
-        self._arrow.close()
-        self._pages.close()
-        self._connection.close()
+        self._opened.close()
 
     def _inspect(self) -> dict[str, frozenset[str]]:
         tables: dict[str, frozenset[str]] = {}
-        for kind, name, owner, sql in self._connection.execute("SELECT type, name, tbl_name, sql FROM sqlite_master"):
+        for kind, *told in self._connection.rows("SELECT type, name, tbl_name, sql FROM sqlite_master"):
+            name, owner, sql = (text if isinstance(text, str) else "" for text in told)
             if kind == "table":
-                virtual = str(sql or "").lstrip().upper().startswith("CREATE VIRTUAL")
-                columns = [] if virtual else self._connection.execute(f"PRAGMA table_xinfo({_quoted(name)})").fetchall()
+                virtual = sql.lstrip().upper().startswith("CREATE VIRTUAL")
+                columns = [] if virtual else self._connection.rows(f"PRAGMA table_xinfo({quoted(name)})")
                 if schema.is_read(name) and (virtual or any(column[6] in {2, 3} for column in columns)):
                     self._refuse(name, "a virtual table or has computed columns")
                 tables[name] = frozenset(str(column[1]) for column in columns)
@@ -117,34 +149,19 @@ class SqliteExport:
             f"{table} is {what}; nsys export writes plain tables", file=self._file, next_step=_EXPORT_AGAIN
         )
 
+    def _damaged(self, what: str) -> NoReturn:
+        raise InputError(f"damaged SQLite file ({what})", file=self._file, next_step=_EXPORT_AGAIN)
+
     def _guarded(self, work: Any) -> Any:
         try:
             return work()
-        except (sqlite3.DatabaseError, OSError, UnicodeDecodeError, pl.exceptions.PolarsError) as error:
+        except (sqlite3.Error, OSError, UnicodeDecodeError, pl.exceptions.PolarsError, MemoryError) as error:
             raise InputError(f"damaged SQLite file ({error})", file=self._file, next_step=_EXPORT_AGAIN) from error
 
 
-def _connect(uri: str) -> sqlite3.Connection:
-    connection = sqlite3.connect(uri, uri=True)
-    for pragma in ("trusted_schema=OFF", "query_only=ON", "cell_size_check=ON"):
-        connection.execute(f"PRAGMA {pragma}")
-    return connection
-
-
-def _quoted(name: str) -> str:
-    return '"' + name.replace('"', '""') + '"'
-
-
-def _expression(name: str, kind: Kind) -> str:
+def _number(name: str, kind: Kind) -> str:
     """SQL that always yields one type: the driver fixes a column's type by its first rows."""
-    column = _quoted(name)
-    if kind == "text":
-        return f"CAST(coalesce({column}, '') AS BLOB) AS {column}"
-    return f"CAST({column} AS {'INTEGER' if kind == 'int' else 'REAL'}) AS {column}"
-
-
-def _typed(column: pl.Series, kind: Kind) -> pl.Series:
-    return decoded(column) if kind == "text" else column.cast(DTYPES[kind])
+    return f"CAST({quoted(name)} AS {'INTEGER' if kind == 'int' else 'REAL'}) AS {quoted(name)}"
 
 
 def _refuse_unfinished(path: Path, name: str) -> None:

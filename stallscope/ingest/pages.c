@@ -2,17 +2,21 @@
  *
  * Written from the public description of the file format (sqlite.org/fileformat2.html). The input is untrusted: every
  * page number, cell pointer, header and payload is checked against the bytes it may use before it is read, trees are
- * bounded in depth and in visited pages, and anything unusual makes the caller fall back to SQLite itself.
+ * bounded in depth and in visited pages, overflow chains in the bytes they may add up to, and anything unusual makes the
+ * caller fall back to SQLite itself. Pages are read, not mapped: a mapped file that another program cuts short would end
+ * the process.
  */
+#define _XOPEN_SOURCE 700
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 enum { CORRUPT = -1, UNSUPPORTED = -2, NO_MEMORY = -3 };
 enum { INTERIOR = 0x05, LEAF = 0x0d, MAX_DEPTH = 32, MAX_COLUMNS = 2000 };
 
 typedef struct {
-    const uint8_t *bytes;
+    int file;
     uint64_t size;
     uint32_t page_bytes;
     uint32_t usable;
@@ -34,26 +38,35 @@ static int varint(const uint8_t *p, const uint8_t *end, uint64_t *value) {
     return 0;
 }
 
-static int open_database(database *db, const uint8_t *bytes, uint64_t size) {
-    if (size < 512 || memcmp(bytes, "SQLite format 3", 16)) return CORRUPT;
-    uint32_t page = be16(bytes + 16);
+static int read_at(const database *db, uint64_t offset, uint8_t *into, uint32_t count) {
+    return pread(db->file, into, count, (off_t)offset) == (ssize_t)count ? 0 : CORRUPT;
+}
+
+static int read_page(const database *db, uint32_t number, uint8_t *into, uint32_t count) {
+    if (number < 1 || number > db->pages) return CORRUPT;
+    return read_at(db, (uint64_t)(number - 1) * db->page_bytes, into, count);
+}
+
+static int open_database(database *db, int file, uint64_t size) {
+    uint8_t header[100];
+    *db = (database){file, size, 0, 0, 0};
+    if (size < 512 || read_at(db, 0, header, sizeof header) || memcmp(header, "SQLite format 3", 16)) return CORRUPT;
+    uint32_t page = be16(header + 16);
     page = page == 1 ? 65536 : page;
     if (page < 512 || page > 65536 || (page & (page - 1)) || size % page) return CORRUPT;
-    if (bytes[18] != 1 || bytes[19] != 1) return UNSUPPORTED; /* write-ahead log */
-    if (page - bytes[20] < 480 || size / page > UINT32_MAX) return CORRUPT;
-    *db = (database){bytes, size, page, page - bytes[20], (uint32_t)(size / page)};
+    if (header[18] != 1 || header[19] != 1) return UNSUPPORTED; /* write-ahead log */
+    if (page - header[20] < 480 || size / page > UINT32_MAX) return CORRUPT;
+    *db = (database){file, size, page, page - header[20], (uint32_t)(size / page)};
     return 0;
 }
 
-/* The b-tree page with that number: where its header is and how many cells its pointer array holds. */
-static int open_page(const database *db, uint32_t number, const uint8_t **page, const uint8_t **header, uint32_t *cells) {
-    if (number < 1 || number > db->pages) return CORRUPT;
-    *page = db->bytes + (uint64_t)(number - 1) * db->page_bytes;
-    *header = *page + (number == 1 ? 100 : 0);
+/* Where the header of a b-tree page is and how many cells its pointer array holds. */
+static int open_page(const database *db, uint32_t number, const uint8_t *page, const uint8_t **header, uint32_t *cells) {
+    *header = page + (number == 1 ? 100 : 0);
     uint32_t fixed = **header == INTERIOR ? 12 : 8;
     *cells = be16(*header + 3);
     if (**header != INTERIOR && **header != LEAF) return CORRUPT;
-    if ((uint32_t)(*header - *page) + fixed + 2 * *cells > db->usable) return CORRUPT;
+    if ((uint32_t)(*header - page) + fixed + 2 * *cells > db->usable) return CORRUPT;
     return 0;
 }
 
@@ -63,19 +76,25 @@ typedef struct {
     int64_t *cells;
     int64_t capacity, found;
     uint64_t visited;
+    uint8_t *pages; /* one a level */
 } walk;
 
+enum { START_BYTES = 112 }; /* of a page: enough for the file's header and the page's */
+
 static int collect(walk *w, uint32_t number, int depth) {
-    const uint8_t *page, *header;
+    const uint8_t *header;
     uint32_t cells;
     if (depth > MAX_DEPTH || ++w->visited > w->db->pages) return CORRUPT;
-    int bad = open_page(w->db, number, &page, &header, &cells);
-    if (bad) return bad;
+    uint8_t *page = w->pages + (uint64_t)depth * w->db->page_bytes;
+    int bad = read_page(w->db, number, page, START_BYTES);
+    if (bad || (bad = open_page(w->db, number, page, &header, &cells))) return bad;
     if (*header == LEAF) {
         if (w->found < w->capacity) { w->leaves[w->found] = number; w->cells[w->found] = cells; }
         w->found++;
         return 0;
     }
+    if ((bad = read_page(w->db, number, page, w->db->page_bytes))) return bad;
+    if ((bad = open_page(w->db, number, page, &header, &cells)) || *header != INTERIOR) return CORRUPT;
     for (uint32_t i = 0; i < cells; i++) {
         uint32_t at = be16(header + 12 + 2 * i);
         if (at + 4 > w->db->usable) return CORRUPT;
@@ -86,19 +105,22 @@ static int collect(walk *w, uint32_t number, int depth) {
 
 /* Leaves of the table's tree in rowid order with their cell counts. Returns how many there are, or an error; with too
  * little capacity the number is still exact and the arrays are incomplete. */
-int64_t stallscope_leaves(const uint8_t *bytes, uint64_t size, uint32_t root, uint32_t *leaves, int64_t *cells,
-                          int64_t capacity) {
+int64_t stallscope_leaves(int file, uint64_t size, uint32_t root, uint32_t *leaves, int64_t *cells, int64_t capacity) {
     database db;
-    int bad = open_database(&db, bytes, size);
+    int bad = open_database(&db, file, size);
     if (bad) return bad;
-    walk w = {&db, leaves, cells, capacity, 0, 0};
+    walk w = {&db, leaves, cells, capacity, 0, 0, malloc((uint64_t)(MAX_DEPTH + 1) * db.page_bytes)};
+    if (!w.pages) return NO_MEMORY;
     bad = collect(&w, root, 0);
+    free(w.pages);
     return bad ? bad : w.found;
 }
 
 typedef struct {
+    uint8_t *page, *next; /* the leaf, and a page of an overflow chain */
     uint8_t *bytes;
     uint64_t capacity;
+    uint64_t assembled; /* bytes copied from overflow pages: no page belongs to two records */
 } scratch;
 
 /* The record of a cell as one run of bytes: in the page, or assembled from its overflow chain. */
@@ -114,6 +136,7 @@ static int record(const database *db, const uint8_t *payload, const uint8_t *end
     uint64_t local = least + (length - least) % (db->usable - 4);
     if (local > most) local = least;
     if (length > db->size || local + 4 > (uint64_t)(end - payload)) return CORRUPT;
+    if ((s->assembled += length) > db->size) return CORRUPT;
     if (s->capacity < length) {
         uint8_t *grown = realloc(s->bytes, length);
         if (!grown) return NO_MEMORY;
@@ -123,12 +146,12 @@ static int record(const database *db, const uint8_t *payload, const uint8_t *end
     memcpy(s->bytes, payload, local);
     uint32_t next = be32(payload + local);
     for (uint64_t done = local; done < length;) {
-        if (next < 1 || next > db->pages) return CORRUPT;
-        const uint8_t *page = db->bytes + (uint64_t)(next - 1) * db->page_bytes;
         uint64_t part = length - done < db->usable - 4 ? length - done : db->usable - 4;
-        memcpy(s->bytes + done, page + 4, part);
+        int bad = read_page(db, next, s->next, (uint32_t)part + 4);
+        if (bad) return bad;
+        memcpy(s->bytes + done, s->next + 4, part);
         done += part;
-        next = be32(page);
+        next = be32(s->next);
     }
     *out = s->bytes;
     return 0;
@@ -188,10 +211,10 @@ static int decode_record(const uint8_t *bytes, uint64_t length, int64_t rowid, c
 }
 
 static int decode_leaf(const database *db, uint32_t number, int64_t expected, const target *t, int64_t row, scratch *s) {
-    const uint8_t *page, *header, *payload;
+    const uint8_t *page = s->page, *header, *payload;
     uint32_t cells;
-    int bad = open_page(db, number, &page, &header, &cells);
-    if (bad) return bad;
+    int bad = read_page(db, number, s->page, db->page_bytes);
+    if (bad || (bad = open_page(db, number, page, &header, &cells))) return bad;
     if (*header != LEAF || cells != expected) return CORRUPT;
     const uint8_t *end = page + db->usable;
     for (uint32_t i = 0; i < cells; i++, row++) {
@@ -210,17 +233,21 @@ static int decode_leaf(const database *db, uint32_t number, int64_t expected, co
 }
 
 /* Decode the leaves into values[k][row...] and valid[k][row...] for every wanted column k. 0, or an error. */
-int stallscope_decode(const uint8_t *bytes, uint64_t size, const uint32_t *leaves, const int64_t *cells, int64_t count,
+int stallscope_decode(int file, uint64_t size, const uint32_t *leaves, const int64_t *cells, int64_t count,
                       const int32_t *column, int32_t columns, int32_t rowid, int64_t **values, uint8_t **valid,
                       int64_t row) {
     database db;
-    scratch s = {0, 0};
-    int bad = open_database(&db, bytes, size);
+    int bad = open_database(&db, file, size);
+    if (bad) return bad;
+    scratch s = {malloc(db.page_bytes), malloc(db.page_bytes), 0, 0, 0};
+    if (!s.page || !s.next) bad = NO_MEMORY;
     target t = {column, columns, rowid, values, valid};
     for (int64_t i = 0; i < count && !bad; i++) {
         bad = decode_leaf(&db, leaves[i], cells[i], &t, row, &s);
         row += cells[i];
     }
+    free(s.page);
+    free(s.next);
     free(s.bytes);
     return bad;
 }

@@ -8,7 +8,6 @@ numbers or SQLite's own diagnosis.
 from __future__ import annotations
 
 import ctypes
-import mmap
 import os
 import sqlite3
 from concurrent.futures import ThreadPoolExecutor
@@ -34,28 +33,33 @@ def library() -> ctypes.CDLL | None:
         found = ctypes.CDLL(str(LIBRARY))
     except OSError:
         return None
-    pointer, i32, i64, u32, u64 = ctypes.c_void_p, ctypes.c_int32, ctypes.c_int64, ctypes.c_uint32, ctypes.c_uint64
+    file, pointer, i32, i64, u32, u64 = (
+        ctypes.c_int,
+        ctypes.c_void_p,
+        ctypes.c_int32,
+        ctypes.c_int64,
+        ctypes.c_uint32,
+        ctypes.c_uint64,
+    )
     found.stallscope_leaves.restype = i64
-    found.stallscope_leaves.argtypes = (pointer, u64, u32, pointer, pointer, i64)
+    found.stallscope_leaves.argtypes = (file, u64, u32, pointer, pointer, i64)
     found.stallscope_decode.restype = ctypes.c_int
-    found.stallscope_decode.argtypes = (pointer, u64, pointer, pointer, i64, pointer, i32, i32, pointer, pointer, i64)
+    found.stallscope_decode.argtypes = (file, u64, pointer, pointer, i64, pointer, i32, i32, pointer, pointer, i64)
     return found
 
 
 class SqlitePages:
-    """The pages of one SQLite file, mapped read-only."""
+    """The pages of one SQLite file, read as they are needed."""
 
     def __init__(self, path: Path, connection: sqlite3.Connection) -> None:
-        """Map `path`; `connection` (opened by the caller) tells where tables begin."""
+        """Open `path`; `connection` (opened by the caller) tells where tables begin."""
         self._connection = connection
-        with path.open("rb") as file:
-            self._map = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
-        self._bytes = np.frombuffer(self._map, np.uint8)
+        self._file = path.open("rb")
+        self.size = os.fstat(self._file.fileno()).st_size
 
     def close(self) -> None:
-        """Release the mapping."""
-        self._bytes = np.empty(0, np.uint8)
-        self._map.close()
+        """Release the file."""
+        self._file.close()
 
     def integers(self, table: str, names: list[str]) -> pl.DataFrame | None:
         """The columns in rowid order, or None when SQLite has to read them."""
@@ -65,8 +69,8 @@ class SqlitePages:
             return None
         root, columns, rowid = layout
         leaves, cells = self._leaves(decoder, root)
-        if leaves is None:
-            return None
+        if leaves is None or int(cells.sum()) * len(names) > self.size:
+            return None  # every value takes a byte of its record's header
         order = np.argsort(columns, kind="stable")
         decoded = self._decode(decoder, (leaves, cells), columns[order], rowid)
         if decoded is None:
@@ -95,7 +99,7 @@ class SqlitePages:
         while True:
             leaves, cells = np.empty(capacity, np.uint32), np.empty(capacity, np.int64)
             count = decoder.stallscope_leaves(
-                self._bytes.ctypes.data, len(self._bytes), root, leaves.ctypes.data, cells.ctypes.data, capacity
+                self._file.fileno(), self.size, root, leaves.ctypes.data, cells.ctypes.data, capacity
             )
             if count < 0:
                 return None, cells[:0]
@@ -121,8 +125,8 @@ class SqlitePages:
             first, after = bounds
             return int(
                 decoder.stallscope_decode(
-                    self._bytes.ctypes.data,
-                    len(self._bytes),
+                    self._file.fileno(),
+                    self.size,
                     leaves[first:].ctypes.data,
                     cells[first:].ctypes.data,
                     after - first,
