@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from stallscope_probes.contract import Family, Params, Variant, Workload, but
 from stallscope_probes.device.machine import Machine
 from stallscope_probes.load import THREADS
@@ -13,63 +15,76 @@ TARGET_BYTES = 1 << 20
 ROUNDS_BOUND = 20_000
 
 
-def _build(machine: Machine, params: Params) -> Workload:
-    import torch
+class _Writer:
+    """The kernel that streams stores on a stream of its own, until it is told to stop."""
 
+    def __init__(self, machine: Machine, params: Params) -> None:
+        import torch
+
+        self._machine = machine
+        size = machine.size(TARGET_BYTES)
+        self._host = machine.memory.pin(size)
+        self._device = machine.memory.allocate(size)
+        self._staged = bool(params["staged"])
+        self._stop = torch.zeros(1, dtype=torch.int32, device=machine.device)
+        alive = torch.zeros(1, dtype=torch.int64, device=machine.device)
+        self._stream = machine.stream()
+        target = self._host if params["to_host"] else self._device
+        self._write = machine.kernel("store_stream").bind(
+            WRITER_BLOCKS,
+            THREADS,
+            (target, size // 16, ROUNDS_BOUND, self._stop, alive),
+            stream=self._stream,
+            attributes=("remote memory-sync domain",) if params["remote"] else (),
+        )
+        self._ready, self._armed, self._over = machine.event(), machine.event(), machine.event()
+
+    def start(self, main: Any) -> None:
+        """Begin behind what `main` holds now; `main` goes on once the stop flag is down."""
+        self._ready.record(main)
+        with self._machine.use(self._stream):
+            self._stream.wait_event(self._ready)
+            self._stop.zero_()
+            self._armed.record(self._stream)
+            self._write()
+            self._over.record(self._stream)
+            if self._staged:
+                self._host.tensor().copy_(self._device.tensor(), non_blocking=True)
+        main.wait_event(self._armed)
+
+    def finish(self, main: Any) -> None:
+        """Raise the flag from `main`, the current stream, and wait there for the end."""
+        self._stop.fill_(1)
+        main.wait_event(self._over)
+
+    def close(self) -> None:
+        self._machine.synchronize()
+        self._machine.memory.unpin(self._host)
+        self._machine.memory.free(self._device)
+
+
+def _build(machine: Machine, params: Params) -> Workload:
     data = machine.random(SMALL_BLOCKS * THREADS)
     small = machine.kernel("write_and_fence").bind(SMALL_BLOCKS, THREADS, (data, params["fence"]))
-    size = machine.size(TARGET_BYTES)
-    host = machine.memory.pin(size)
-    target = host if params["to_host"] else machine.memory.allocate(size)
-    stop = torch.zeros(1, dtype=torch.int32, device=machine.device)
-    alive = torch.zeros(1, dtype=torch.int64, device=machine.device)
-    beside, main = machine.stream(), machine.stream()
-    writes = bool(params["writer"])
-    write = machine.kernel("store_stream").bind(
-        WRITER_BLOCKS,
-        THREADS,
-        (target, size // 16, ROUNDS_BOUND, stop, alive),
-        stream=beside,
-        attributes=("remote memory-sync domain",) if params["remote"] else (),
-    )
+    writer, main = _Writer(machine, params), machine.stream()
 
     def burst() -> None:
         for _ in range(params["kernels"]):
             small()
 
     replay = machine.graph(burst)
-    ready, armed, over = machine.event(), machine.event(), machine.event()
     machine.synchronize()
-
-    def start_writer() -> None:
-        ready.record(main)
-        with machine.use(beside):
-            beside.wait_event(ready)
-            stop.zero_()
-            armed.record(beside)
-            write()
-            over.record(beside)
-            if params["staged"]:
-                host.tensor().copy_(target.tensor(), non_blocking=True)
-        main.wait_event(armed)
 
     def step(_: int) -> None:
         with machine.use(main):
             replay()
-            if writes:
-                start_writer()
+            if params["writer"]:
+                writer.start(main)
             replay()
-            if writes:
-                stop.fill_(1)
-                main.wait_event(over)
+            if params["writer"]:
+                writer.finish(main)
 
-    def close() -> None:
-        machine.synchronize()
-        machine.memory.unpin(host)
-        if not params["to_host"]:
-            machine.memory.free(target)
-
-    return Workload(step, lambda: data, close=close)
+    return Workload(step, lambda: data, close=writer.close)
 
 
 def _params(*, to_host: int, remote: int, writer: int = 1, fence: int = 0, staged: int = 0) -> Params:
