@@ -94,7 +94,8 @@ def warm() -> None:
 
 def main(ranks: int, kernels: int, workers: int, folder: str | None) -> None:
     """Print the comparison."""
-    os.environ["PYTHONPATH"] = os.pathsep.join([str(HERE), str(SIMULATION)])
+    inherited = os.environ.get("PYTHONPATH", "").split(os.pathsep)
+    os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [str(HERE), str(SIMULATION), *inherited]))
     with tempfile.TemporaryDirectory(dir=folder) as place:
         # A process of its own: the simulation must not count as memory of the analysis.
         subprocess.run([sys.executable, __file__, "--write", place, str(ranks), str(kernels)], check=True)
