@@ -24,7 +24,7 @@ DRAM_WAITS = frozenset({"kernel.mem.dram", "kernel.latency.long_scoreboard", "ke
 WITHOUT_A_TRACE = (
     "times are those of the profiled launches under ncu: give the nsys trace as well to weigh them by the step"
 )
-SHOWN_STALLS = 6
+SHOWN_STALLS = 12
 
 
 @dataclass(frozen=True, slots=True)

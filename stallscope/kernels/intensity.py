@@ -6,12 +6,14 @@ those of the FP32 and FP64 pipes by executed instructions (an FMA is two).
 
 from __future__ import annotations
 
+import re
+
 from stallscope.kernels import metrics as m
 from stallscope.kernels.readings import value_of
 from stallscope.model.analysis import Intensity
 from stallscope.model.counters import KernelCounters
 
-_TENSOR = "sm__ops_path_tensor_src_"
+_TENSOR = re.compile(r"sm__ops_path_tensor_(?:op_\w+?_)?src_([a-z0-9]+)\w*\.sum")
 _SCALAR = "smsp__sass_thread_inst_executed_op_{op}_pred_on.sum.per_cycle_elapsed"
 _SCALAR_PEAK = "sm__sass_thread_inst_executed_op_{op}_pred_on.sum.peak_sustained"
 _PIPES = {"fp32": ("fadd", "fmul", "ffma"), "fp64": ("dadd", "dmul", "dfma"), "fp16": ("hadd", "hmul", "hfma")}
@@ -49,17 +51,24 @@ def _candidates(kernel: KernelCounters) -> list[tuple[str, float, float]]:
 
 
 def _tensor(kernel: KernelCounters) -> list[tuple[str, float, float]]:
+    """Tensor work by source type: operations a second and peak.
+
+    Of the counters that saw the same operations the narrowest path has the true peak: the sum over all paths is printed
+    with the peak of sparse operands, twice that of dense ones.
+    """
     duration, clock = value_of(kernel, m.DURATION_NS), value_of(kernel, m.SM_CLOCK)
     if not duration or clock is None:
         return []
-    found = []
+    found: dict[str, tuple[float, float]] = {}
     for name, metric in kernel.metrics.items():
-        if name.startswith(_TENSOR) and name.endswith(".sum") and metric.value > 0:
-            peak = kernel.value(f"{name}.peak_sustained")
-            kind = name.removeprefix(_TENSOR).removesuffix(".sum").split("_")[0]
-            if peak is not None:
-                found.append((f"tensor {kind}", metric.value / duration * 1e9, peak * clock))
-    return found
+        kind = _TENSOR.fullmatch(name)
+        peak = kernel.value(f"{name}.peak_sustained") if kind and metric.value > 0 else None
+        if kind is None or peak is None:
+            continue
+        work, best = found.get(kind[1], (0.0, 0.0))
+        if metric.value > work or (metric.value == work and peak < best):
+            found[kind[1]] = (metric.value, peak)
+    return [(f"tensor {kind}", work / duration * 1e9, peak * clock) for kind, (work, peak) in found.items()]
 
 
 def _scalar(kernel: KernelCounters) -> list[tuple[str, float, float]]:
