@@ -47,7 +47,8 @@ class Access:
         if is_loopback(host):
             return cls()
         # A wildcard address is reached under names nobody knows here; the token keeps strangers and other sites out.
-        hosts = () if _is_wildcard(host) else (*LOOPBACK_NAMES, host)
+        name = f"[{host.strip('[]')}]" if ":" in host else host.lower()
+        hosts = () if _is_wildcard(host) else (*LOOPBACK_NAMES, name)
         return cls(hosts, secrets.token_urlsafe(24))
 
 
@@ -72,13 +73,13 @@ def _is_wildcard(host: str) -> bool:
 
 def protect(server: Flask, access: Access, script_hashes: Callable[[], Sequence[str]]) -> None:
     """Check every request and put the headers on every response."""
-    if access.hosts:
-        server.config["TRUSTED_HOSTS"] = list(access.hosts)
 
     @server.before_request
     def check() -> Response | None:
-        _ = request.host  # Flask answers 400 here when the Host header is not a trusted one
-        if not _same_origin(request):
+        host = request.headers.get("Host", "")
+        if access.hosts and _name(host) not in access.hosts:
+            return _refuse("This server does not go by that name.", status=400)
+        if not _same_origin(request, host):
             return _refuse("This request came from another site.")
         return _check_token(access) if access.token else None
 
@@ -91,9 +92,18 @@ def protect(server: Flask, access: Access, script_hashes: Callable[[], Sequence[
         return response
 
 
-def _same_origin(incoming: Request) -> bool:
+def _name(host: str) -> str:
+    """The name in a Host header, without its port; IPv6 addresses keep their brackets."""
+    try:
+        found = urlsplit(f"//{host}").hostname or ""
+    except ValueError:
+        return ""
+    return f"[{found}]" if ":" in found else found
+
+
+def _same_origin(incoming: Request, host: str) -> bool:
     origin = incoming.headers.get("Origin")
-    if origin is not None and urlsplit(origin).netloc != incoming.host:
+    if origin is not None and urlsplit(origin).netloc != host:
         return False
     site = incoming.headers.get("Sec-Fetch-Site", "none")
     # A link on another site may open a page; nothing else may come from there.
@@ -111,5 +121,5 @@ def _check_token(access: Access) -> Response | None:
     return _refuse("This dashboard needs the token that its command line printed.")
 
 
-def _refuse(why: str) -> Response:
-    return Response(why + "\n", status=403, mimetype="text/plain")
+def _refuse(why: str, status: int = 403) -> Response:
+    return Response(why + "\n", status=status, mimetype="text/plain")
