@@ -39,12 +39,12 @@ class _Row:
     rows: npt.NDArray[np.intp]
 
 
-def build_lanes(timeline: Timeline, charges: Charges) -> LaneTable:
-    """All lanes of one trace; `charges` become the first lane of each device."""
+def build_lanes(timeline: Timeline, charges: Charges, max_threads: int | None = None) -> LaneTable:
+    """All lanes of one trace; `charges` become the first lane of each device. `max_threads` keeps the busiest ones."""
     names = NameTable(timeline.trace.names)
     devices = DeviceParts(timeline, charges, names)
     kinds = host_rows(timeline, names)
-    threads = host_groups(timeline, kinds)
+    threads = host_groups(timeline, kinds)[:max_threads]
     rows = [row for part in (*devices.parts(), *host_parts(threads, kinds)) for row in _packed(part)]
     lanes = _lanes(rows)
     classes = tuple(dict.fromkeys(c for row in rows for c in row.part.classes))

@@ -42,12 +42,16 @@ Span = tuple[int, int]
 
 @dataclass(frozen=True, slots=True)
 class Tiles:
-    """What a page needs to draw. `exact` says that every interval of every lane is there; `omitted` counts lanes."""
+    """What a page needs to draw. `exact` says that every interval of every lane is there.
+
+    `omitted` counts lanes that are not shown, `omitted_threads` host threads whose lanes were not even laid out.
+    """
 
     data: str
     exact: bool
     omitted: int
     intervals: int
+    omitted_threads: int = 0
 
 
 @dataclass(frozen=True, slots=True)
