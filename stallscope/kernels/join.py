@@ -30,6 +30,7 @@ SHARED_STEP = 1024
 _CAST = re.compile(r"\((?:unsigned |signed )?(?:int|long|short|char|bool|long long)\)\s*(?=-?\d|true|false)")
 _SPACES = re.compile(r"\s+")
 _ANONYMOUS = re.compile(r"\(anonymous namespace\)|<unnamed>|\{anonymous\}|_GLOBAL__N__\w+")
+_SCOPES = re.compile(r"(?:[A-Za-z_@]\w*::|@::)+")
 _LITERAL = re.compile(r"(?<=\d)(?:u|U|l|L|ul|UL|ll|LL|ull|ULL)\b")
 
 Int64Array = npt.NDArray[np.int64]
@@ -67,11 +68,14 @@ class Join:
 
 
 def normalised(name: str) -> str:
-    """A kernel's name without what differs between tools: return type, parameters, casts, blanks, unnamed scopes."""
+    """A kernel's name without what differs between tools: return type, parameters, casts, blanks, scopes.
+
+    ncu 2024.3 and newer drop inner namespaces (`at::native::templates::cuda::f` becomes `templates::f`).
+    """
     name = _ANONYMOUS.sub("@", name).removeprefix("void ")
     name = _strip_parameters(name)
     name = _LITERAL.sub("", _CAST.sub("", name))
-    return _SPACES.sub("", name)
+    return _SPACES.sub("", _SCOPES.sub("", name))
 
 
 def _strip_parameters(name: str) -> str:

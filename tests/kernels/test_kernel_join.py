@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -10,6 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from kernel_samples import counters, m
 
+from stallscope.ingest.ncu_open import open_counters
+from stallscope.ingest.open import open_trace
 from stallscope.kernels.join import exposed_ns, join, normalised, occurrences
 from stallscope.kernels.runner import diagnose
 from stallscope.model.analysis import Source
@@ -67,11 +70,36 @@ def trace(kernels: Kernels) -> Trace:
         ("void at::<unnamed>::f<float>(T1)", "void at::(anonymous namespace)::f<float>(T1)"),
         ("void g<(unsigned long)4>(int)", "void g<4ul>(int)"),
         ("mm", "mm"),
+        (
+            "void at::<unnamed>::layer_norm<c10::BFloat16, float, 0>(int, T2)",
+            "void at::native::<unnamed>::layer_norm<c10::BFloat16, float, (bool)0>(int, T2)",
+        ),
+        (
+            "void at::f<4, void templates::g<at::G *>(at::B)::[lambda() (instance 1)]>(int)",
+            "void at::native::f<(int)4, void at::native::templates::cuda::g<at::G *>(at::B)::[lambda() (instance 1)]>(int)",
+        ),
         ("void h<[lambda(float) (instance 1)]>(int)", "void h<[lambda(float) (instance 1)]>(int)"),
     ],
 )
 def test_names_of_both_tools_are_the_same_kernel(one: str, two: str) -> None:
     assert normalised(one) == normalised(two)
+
+
+def test_real_names_of_torch_kernels_agree_between_the_tools(repository: Path) -> None:
+    profile = open_counters([repository / "sample_traces" / "ncu" / "h200" / "triton.raw.csv.gz"])
+    train = open_trace(repository / "sample_traces" / "h200" / "py_gpt_train.sqlite")
+    in_trace = {normalised(name) for name in train.names}
+    torch = {normalised(kernel.name) for kernel in profile.kernels if " at::" in kernel.name}
+    shared_kernels = {name for name in torch if name.split("<")[0] != "distribution_elementwise_grid_stride_kernel"}
+    assert len(shared_kernels) == 3
+    assert shared_kernels <= in_trace
+
+
+def test_another_real_program_is_refused(repository: Path) -> None:
+    profile = open_counters([repository / "sample_traces" / "ncu" / "h200" / "kern.raw.csv.gz"])
+    said = diagnose(profile, open_trace(repository / "sample_traces" / "h200" / "cu_queue.sqlite"))
+    assert said.join is not None
+    assert said.join.refused
 
 
 def test_different_template_arguments_are_different_kernels() -> None:
