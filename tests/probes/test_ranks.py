@@ -4,7 +4,6 @@ import json
 from pathlib import Path
 
 import pytest
-
 from stallscope_probes import ranks
 
 torch = pytest.importorskip("torch", reason="the probes need PyTorch")
