@@ -11,6 +11,7 @@ from stallscope.kernels.causes import UNKNOWN, Found, Verdict
 from stallscope.kernels.intensity import intensity_of
 from stallscope.kernels.join import InTrace
 from stallscope.kernels.readings import value_of
+from stallscope.kernels.tile_facts import tile_facts
 from stallscope.kernels.tiles import knobs_of
 from stallscope.kernels.trust import cold_cache_caveat
 from stallscope.model.analysis import KernelCauseItem, KernelCauses, KernelGain, VendorEstimate
@@ -24,6 +25,8 @@ DRAM_WAITS = frozenset({"kernel.mem.dram", "kernel.latency.long_scoreboard", "ke
 WITHOUT_A_TRACE = (
     "times are those of the profiled launches under ncu: give the nsys trace as well to weigh them by the step"
 )
+MEMORY = ("kernel.mem.", "kernel.latency.long_scoreboard", "kernel.compute.tensor_idle", "kernel.unfused", "pipe.")
+"""Causes whose evidence includes how the kernel uses its bytes."""
 SHOWN_STALLS = 12
 
 
@@ -134,17 +137,13 @@ def finding_of(weighed: Weighed, source_hash: str) -> Finding | None:
 
 def _evidence(weighed: Weighed, facts: tuple[Fact, ...]) -> tuple[Evidence, ...]:
     kernel = weighed.kernel
+    if weighed.verdict.cause.startswith(MEMORY):
+        facts = (*facts, *tile_facts(kernel))
     items = [Evidence(label=f.label, value=_plain(f.value), unit=f.unit, source=f.metric) for f in facts]
     duration = value_of(kernel, m.DURATION_NS)
     if duration is not None:
         source = m.DURATION_NS.metrics[0]
         items.append(Evidence(label="duration under ncu", value=round(duration), unit="ns", source=source))
-    intensity = intensity_of(kernel)
-    if intensity is not None and intensity.bytes_per_s:
-        value = _plain(intensity.flop_per_s / intensity.bytes_per_s)
-        items.append(
-            Evidence(label=f"{intensity.pipe} operations a DRAM byte", value=value, unit="ratio", source="dram__bytes")
-        )
     items += [_vendor(estimate) for estimate in _largest(kernel.estimates)]
     return tuple(items)
 
@@ -172,7 +171,7 @@ def _caveats(weighed: Weighed, first: Found) -> tuple[str, ...]:
 
 
 def _plain(value: float) -> int | float:
-    return round(value) if abs(value) >= 1e4 else round(value, 4)
+    return round(value) if abs(value) >= 1e4 or value == round(value) else round(value, 4)
 
 
 def _stable_id(source_hash: str, wait: str, kernel: KernelCounters) -> str:

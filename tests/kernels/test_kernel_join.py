@@ -76,7 +76,7 @@ def trace(kernels: Kernels) -> Trace:
         ),
         (
             "void at::f<4, void templates::g<at::G *>(at::B)::[lambda() (instance 1)]>(int)",
-            "void at::native::f<(int)4, void at::native::templates::cuda::g<at::G *>(at::B)::[lambda() (instance 1)]>(int)",
+            "void at::native::f<(int)4, void at::native::templates::cuda::g<at::G *>(at::B)::[lambda() (instance 1)]>",
         ),
         ("void h<[lambda(float) (instance 1)]>(int)", "void h<[lambda(float) (instance 1)]>(int)"),
     ],
