@@ -27,7 +27,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, rename="kebab", forbid
 
     `nsys` and `ncu` are programs (path or name), `history` is the file of recorded analyses, `nvtx` the range that
     stands for one step, `fail_on` gates such as `alloc.sync>5%`, `budgets` the same gates as tables, `plan` the number
-    of next experiments to print, `scheduler` the address of a Dask scheduler.
+    of next experiments to print, `pure` reads without the compiled decoder, `scheduler` is a Dask scheduler's address.
     """
 
     nsys: str | None = None
@@ -40,6 +40,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, rename="kebab", forbid
     fail_on: tuple[str, ...] = ()
     budgets: Any = None
     plan: int | None = None
+    pure: bool = False
     scheduler: str | None = None
     strict: bool = False
 

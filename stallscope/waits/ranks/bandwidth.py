@@ -97,8 +97,7 @@ def _finding(  # noqa: PLR0913 - one call, all of it measured above
     calibrated: bool,
 ) -> Finding:
     slow = lost > 0
-    total = int((lost * instances.present.sum(axis=1)).sum())
-    total = min(total, ranks.window_ns)
+    total = min(int((lost * instances.present.sum(axis=1)).sum()), ranks.window_ns)
     table = ranks.summaries[0].table
     basis = "the calibrated link" if calibrated else "the run's own best transfers"
     digest = hashlib.sha256(f"{ranks.window_ns}{len(instances)}{WAIT}".encode()).hexdigest()
