@@ -36,7 +36,7 @@ def test_labels_are_ids_of_the_catalogue() -> None:
     assert {wait for pair in PAIRS for wait in pair.expect} <= known
 
 
-def test_a_third_is_held_out_and_decoys_are_among_them_or_not() -> None:
+def test_a_third_is_held_out_and_some_are_decoys() -> None:
     assert len(PAIRS) >= 20
     assert 3 * sum(pair.held_out for pair in PAIRS) == len(PAIRS)
     assert sum(pair.decoy for pair in PAIRS) >= 2
