@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import msgspec
+import numpy as np
 
 from stallscope.experiments.counterfactual import Counterfactuals, has_counterfactual
 from stallscope.model.analysis import Analysis, CaptureNote
@@ -12,7 +13,9 @@ from stallscope.model.columns import NO_ROW
 from stallscope.model.findings import Finding, Recoverable
 from stallscope.model.replay import BOUNDS, Bound, CriticalPath, ReplaySummary
 from stallscope.model.units import share
+from stallscope.timeline.calls import SYNCS
 from stallscope.timeline.critical_path import Path, critical_path
+from stallscope.timeline.host_waits import ALLOCATOR
 from stallscope.timeline.step_bounds import step_bounds
 from stallscope.timeline.timeline import Timeline
 from stallscope.timeline.workload import MAX_STEPS, Charges
@@ -20,6 +23,11 @@ from stallscope.waits.runner import hides_graphs
 
 MAX_OPERATIONS = 500_000
 """Above this size the replay, which takes about as long as the rest of the analysis, is left out and a note says so."""
+
+MAX_LOOKUPS = 30_000_000
+"""A wait for a whole device is looked up on every stream of its process."""
+CALLS_A_LOOKUP = 1_000
+"""Looking up one call takes about as long as looking up a thousand at once."""
 
 CONTENTION = (
     "Upper bound from replaying the dependency graph without this wait: work that moves together competes for memory, "
@@ -31,7 +39,7 @@ def with_replay(analysis: Analysis, timeline: Timeline, charges: Charges) -> Ana
     """The analysis with gains bounded by replay; unchanged where the trace cannot be replayed.
 
     That is a trace without API calls, one that hides the work of CUDA graphs, one restricted to a part of its time,
-    and one of more than MAX_OPERATIONS (the analysis then carries a note).
+    and one of more than MAX_OPERATIONS or MAX_LOOKUPS (the analysis then carries a note).
     """
     scope = timeline.scope
     if scope.nvtx is not None or scope.range_ns is not None or hides_graphs(timeline):
@@ -39,7 +47,10 @@ def with_replay(analysis: Analysis, timeline: Timeline, charges: Charges) -> Ana
     if not len(timeline.calls) or not len(timeline.operations):
         return analysis
     if len(timeline.operations) > MAX_OPERATIONS:
-        return _with_note(analysis, len(timeline.operations))
+        return _with_note(analysis, f"{len(timeline.operations):,} device operations", MAX_OPERATIONS)
+    lookups = _lookups(timeline)
+    if lookups > MAX_LOOKUPS:
+        return _with_note(analysis, f"{lookups:,} pairs of a waiting call and a stream", MAX_LOOKUPS)
     model = Counterfactuals(timeline, charges)
     findings = analysis.findings
     if model.explains:
@@ -47,9 +58,15 @@ def with_replay(analysis: Analysis, timeline: Timeline, charges: Charges) -> Ana
     return msgspec.structs.replace(analysis, findings=findings, replay=_summary(model, findings))
 
 
-def _with_note(analysis: Analysis, operations: int) -> Analysis:
+def _lookups(timeline: Timeline) -> int:
+    streams = len(timeline.operations.frame.select("process", "context", "stream").unique())
+    waiting = int(np.isin(timeline.calls.kind, (*SYNCS, *ALLOCATOR)).sum())
+    return streams * (waiting + CALLS_A_LOOKUP)
+
+
+def _with_note(analysis: Analysis, size: str, limit: int) -> Analysis:
     message = (
-        f"the trace has {operations:,} device operations and its dependencies are replayed up to {MAX_OPERATIONS:,}: "
+        f"the trace has {size} and its dependencies are replayed up to {limit:,}: "
         "recoverable intervals come from the ledger alone"
     )
     notes = (*analysis.capture.notes, CaptureNote(id="replay.skipped", message=message))

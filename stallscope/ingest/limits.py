@@ -22,7 +22,7 @@ TIME_NS = 1 << 61
 TRACE_NS = 1 << 53
 """A trace longer than this (104 days) is none; below it every sum of parts is exact, in doubles too."""
 
-DEVICES = 256
+DEVICES = 64
 """GPUs of one trace."""
 
 LINE_NS = 1 << 62

@@ -10,6 +10,7 @@ import polars as pl
 
 from stallscope.errors import InputError
 from stallscope.ingest import nsys_schema as schema
+from stallscope.ingest.arrow_checks import sound_frame
 from stallscope.ingest.arrow_messages import unfolded_bytes
 from stallscope.ingest.limits import require_plausible
 from stallscope.ingest.nsys_source import DTYPES, Kind, constant, decoded
@@ -136,8 +137,9 @@ def _parquet(file: Path, columns: list[str]) -> pl.DataFrame:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    with pa.OSFile(str(file)) as stream, pq.ParquetFile(stream) as reader:
-        return _text_as_bytes(reader.read(columns=columns))
+    texts = [name for name in columns if not pa.types.is_primitive(_schema(file).field(name).type)]
+    with pa.OSFile(str(file)) as stream, pq.ParquetFile(stream, read_dictionary=texts) as reader:
+        return sound_frame(reader.read(columns=columns), file.stat().st_size)
 
 
 def _arrow(file: Path, columns: list[str]) -> pl.DataFrame:
@@ -146,7 +148,7 @@ def _arrow(file: Path, columns: list[str]) -> pl.DataFrame:
     with pa.OSFile(str(file)) as stream:
         options = pa.ipc.IpcReadOptions(included_fields=sorted(_positions(file, columns)))
         with pa.ipc.open_stream(stream, options=options) as reader:
-            return _text_as_bytes(reader.read_all().select(columns))
+            return sound_frame(reader.read_all().select(columns), file.stat().st_size)
 
 
 def _positions(file: Path, columns: list[str]) -> list[int]:
@@ -162,23 +164,6 @@ def _is_plain(kind: Any) -> bool:
     kinds = (pa.types.is_integer, pa.types.is_floating, pa.types.is_boolean, pa.types.is_null)
     texts = (pa.types.is_string, pa.types.is_large_string, pa.types.is_binary, pa.types.is_large_binary)
     return any(is_kind(value) for is_kind in (*kinds, *texts))
-
-
-def _text_as_bytes(table: Any) -> pl.DataFrame:
-    """Text that is not UTF-8 travels as the bytes it is."""
-    import pyarrow as pa
-
-    plain = [field.with_type(_without_encoding(field.type)) for field in table.schema]
-    frame = pl.from_arrow(table.cast(pa.schema(plain)))
-    return frame if isinstance(frame, pl.DataFrame) else frame.to_frame()
-
-
-def _without_encoding(kind: Any) -> Any:
-    import pyarrow as pa
-
-    value = kind.value_type if pa.types.is_dictionary(kind) else kind
-    text = pa.types.is_string(value) or pa.types.is_large_string(value)
-    return pa.large_binary() if text else value
 
 
 def _typed(column: pl.Series, kind: Kind) -> pl.Series:

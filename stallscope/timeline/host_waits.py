@@ -22,7 +22,7 @@ MAX_STREAMS = 64
 """Above this number of streams a device-wide wait is tied to the operation that ended last only."""
 
 _USUAL_WAIT_NS = 2_000
-_ALLOCATOR = (CallKind.ALLOC, CallKind.FREE, CallKind.ALLOC_PINNED, CallKind.ALLOC_MAP)
+ALLOCATOR = (CallKind.ALLOC, CallKind.FREE, CallKind.ALLOC_PINNED, CallKind.ALLOC_MAP)
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +64,7 @@ def _with_lags(timeline: Timeline, call: Int64Array, pair: Int64Array, operation
     length = calls.end_ns[call] - calls.start_ns[call]
     free = length[~held & np.isin(calls.kind[call], SYNCS)]
     floor = int(np.median(free)) if len(free) else _USUAL_WAIT_NS
-    idle = np.where(np.isin(calls.kind[call], _ALLOCATOR), length, 0)  # what an allocator call does behind its wait
+    idle = np.where(np.isin(calls.kind[call], ALLOCATOR), length, 0)  # what an allocator call does behind its wait
     returned = np.where(held, calls.end_ns[call] - np.where(held, last, 0), idle)
     return HostWaits(
         call=call,
@@ -94,6 +94,7 @@ def _on_all_streams(timeline: Timeline, order: StreamOrder, rows: Int64Array) ->
     """The last operation submitted before each call on every stream of its process."""
     calls, operations = timeline.calls, timeline.operations
     pairs, found = [np.empty(0, np.int64)], [np.empty(0, np.int64)]
+    latest = np.full(len(rows) if len(order.keys) > MAX_STREAMS else 0, NO_ROW, np.int64)
     process = (order.keys >> 48).astype(np.int64)
     for stream in range(len(order.keys)):
         mine = np.flatnonzero(calls.process[rows] == process[stream])
@@ -101,17 +102,22 @@ def _on_all_streams(timeline: Timeline, order: StreamOrder, rows: Int64Array) ->
         waited = (operation != NO_ROW) & (
             operations.end_ns[np.maximum(operation, 0)] <= calls.end_ns[rows[mine]] + CLOCK_SLACK_NS
         )
-        pairs.append(mine[waited])
-        found.append(operation[waited])
-    pair, operation = np.concatenate(pairs), np.concatenate(found)
-    return (pair, operation) if len(order.keys) <= MAX_STREAMS else _latest(timeline, pair, operation)
+        if len(latest):
+            _keep_later(operations.end_ns, latest, mine[waited], operation[waited])
+        else:
+            pairs.append(mine[waited])
+            found.append(operation[waited])
+    if len(latest):
+        pair = np.flatnonzero(latest != NO_ROW)
+        return pair, latest[pair]
+    return np.concatenate(pairs), np.concatenate(found)
 
 
-def _latest(timeline: Timeline, pair: Int64Array, operation: Int64Array) -> tuple[Int64Array, Int64Array]:
-    order = np.lexsort((timeline.operations.end_ns[operation], pair))
-    pair, operation = pair[order], operation[order]
-    last = np.concatenate((pair[1:] != pair[:-1], np.ones(min(1, len(pair)), np.bool_)))
-    return pair[last], operation[last]
+def _keep_later(ends: Int64Array, latest: Int64Array, position: Int64Array, operation: Int64Array) -> None:
+    """Of many streams only the operation that ends last is kept for each call, or memory would be their product."""
+    known = latest[position]
+    later = (known == NO_ROW) | (ends[operation] >= ends[np.maximum(known, 0)])
+    latest[position[later]] = operation[later]
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,7 +176,7 @@ def _allocator(timeline: Timeline, order: StreamOrder, outer: Int64Array) -> tup
     the calls that found the device idle would have waited too.
     """
     calls, operations = timeline.calls, timeline.operations
-    rows = outer[np.isin(calls.kind[outer], _ALLOCATOR)]
+    rows = outer[np.isin(calls.kind[outer], ALLOCATOR)]
     pair, operation = _on_all_streams(timeline, order, rows)
     drained = operations.end_ns[operation] > calls.start_ns[rows[pair]]
     waiting = np.isin(calls.name[rows], np.unique(calls.name[rows[pair[drained]]]))
