@@ -160,7 +160,8 @@ CHANGES: tuple[Change, ...] = (
 def _damage_files(folder: Path, random: Random) -> None:
     files = sorted(folder.iterdir())
     for file in random.sample(files, min(len(files), random.choice((1, 1, 2)))):
-        random.choice((_flip, _flip, _flip, _cut, _swap, _odd))(file, random)
+        with suppress(OSError):  # an earlier change may have taken the file away
+            random.choice((_flip, _flip, _flip, _cut, _swap, _odd))(file, random)
 
 
 def _flip(file: Path, random: Random) -> None:
