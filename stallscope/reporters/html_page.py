@@ -12,6 +12,7 @@ from stallscope.model.units import duration, share
 from stallscope.reporters import phrases
 from stallscope.reporters.escape import MAX_NAME, visible
 from stallscope.reporters.html_cards import FindingCard, KernelRow, finding_card, kernel_row
+from stallscope.reporters.html_charts import RoofChart, StateRow, roof_chart, state_legend, state_rows
 from stallscope.views.families import Family, family, family_of
 from stallscope.views.headline import headline, problems
 from stallscope.views.health import HealthRow, health
@@ -103,6 +104,9 @@ class Page:
     omitted: int
     kernels: tuple[KernelRow, ...]
     omitted_kernels: int
+    warp_states: tuple[StateRow, ...]
+    warp_legend: tuple[tuple[int, str], ...]
+    roofline: RoofChart | None
     capture_notes: tuple[tuple[str, str], ...]
     health: tuple[HealthRow, ...]
     unchecked: tuple[tuple[str, str], ...]
@@ -137,6 +141,9 @@ def page(analysis: Analysis, gates: Sequence[GateResult] = (), *, max_findings: 
         omitted=len(costly) - len(shown),
         kernels=tuple(kernel_row(kernel) for kernel in analysis.kernels[:MAX_KERNELS]),
         omitted_kernels=max(0, len(analysis.kernels) - MAX_KERNELS),
+        warp_states=(states := state_rows(analysis)),
+        warp_legend=state_legend(states),
+        roofline=roof_chart(analysis),
         capture_notes=tuple((visible(note.id), visible(note.message)) for note in analysis.capture.notes),
         health=health(analysis),
         unchecked=tuple((visible(wait), visible(reason)) for wait, reason in phrases.unchecked(analysis)),

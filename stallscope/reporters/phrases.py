@@ -10,7 +10,7 @@ from stallscope.model.analysis import Analysis, KernelCauses
 from stallscope.model.findings import Evidence, Finding, Place, Recoverable
 from stallscope.model.units import duration, quantity, share
 from stallscope.views.headline import headline as headline_of
-from stallscope.views.headline import problems
+from stallscope.views.headline import is_inside_kernels, problems
 from stallscope.views.names import elided, short_kernel
 
 MAX_NAME = 60
@@ -24,7 +24,7 @@ def headline(analysis: Analysis) -> str:
     costly = problems(analysis)
     if not costly:
         return told
-    return f"{told}; {_count(len(costly), 'finding')}, first {costly[0].wait} ({duration(costly[0].wait_ns)})"
+    return f"{told}; {count(len(costly), 'finding')}, first {costly[0].wait} ({duration(costly[0].wait_ns)})"
 
 
 def recoverable(worth: Recoverable) -> str:
@@ -34,13 +34,17 @@ def recoverable(worth: Recoverable) -> str:
     return f"{duration(worth.low)} to {duration(worth.high)}"
 
 
-def place(where: Place) -> str:
-    """`step › layer, cudaFree, before touch`: NVTX path, API call, kernel that ran next."""
+def place(where: Place, wait: str = "") -> str:
+    """`step › layer, cudaFree, before touch`: NVTX path, API call, kernel that ran next, or in which the wait is."""
     parts = [nvtx_path(where)] if where.nvtx else []
     if where.nvtx_by == "time" and where.nvtx:
         parts[0] += " (by time)"
     parts += [elided(where.api, MAX_NAME)] if where.api else []
-    parts += [f"before {short_kernel(where.kernel, MAX_NAME)}"] if where.kernel else []
+    parts += (
+        [f"{'in' if is_inside_kernels(wait) else 'before'} {short_kernel(where.kernel, MAX_NAME)}"]
+        if where.kernel
+        else []
+    )
     parts += [f"thread {where.thread}"] if where.thread is not None and not parts else []
     return ", ".join(parts) or "place unknown"
 
@@ -55,7 +59,7 @@ def nvtx_path(where: Place) -> str:
 
 def worst_place(finding: Finding) -> str:
     """The place that costs most, or nothing."""
-    return place(finding.where[0]) if finding.where else ""
+    return place(finding.where[0], finding.wait) if finding.where else ""
 
 
 def evidence(item: Evidence) -> str:
@@ -125,8 +129,10 @@ def unchecked(analysis: Analysis) -> list[tuple[str, str]]:
     ]
 
 
-def _count(number: int, noun: str) -> str:
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+def count(number: int, noun: str) -> str:
+    """`1 finding`, `1,200 findings`."""
+    ending = "" if number == 1 else "es" if noun.endswith("ch") else "s"
+    return f"{number:,} {noun}{ending}"
 
 
 def _cuda_version(text: str) -> str:

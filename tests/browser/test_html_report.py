@@ -12,7 +12,11 @@ from typing import Any
 import pytest
 
 from stallscope.api import Examination, examine_trace
+from stallscope.ingest.ncu_open import open_counters
 from stallscope.ingest.open import OpenOptions, open_trace
+from stallscope.kernels.document import with_kernels
+from stallscope.kernels.runner import diagnose
+from stallscope.model.analysis import Analysis
 from stallscope.reporters.html import MAX_BYTES, HtmlReporter
 from stallscope.views import timeline_tiles
 from stallscope.views.report_timeline import tiles_of
@@ -178,7 +182,7 @@ def test_next_wait_is_picked_and_its_cause_followed_by_keyboard(opened: Opened) 
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_axe_finds_nothing_serious(browser: Any, report: Path, scheme: str) -> None:
+def test_axe_finds_nothing(browser: Any, report: Path, scheme: str) -> None:
     opened = Opened(browser, report, color_scheme=scheme)
     opened.open_everything()
     opened.page.locator("#tl").focus()
@@ -186,6 +190,22 @@ def test_axe_finds_nothing_serious(browser: Any, report: Path, scheme: str) -> N
     found = axe.Axe().run(opened.page).response["violations"]
     opened.page.close()
     assert [(rule["id"], [node["html"][:120] for node in rule["nodes"]]) for rule in found] == []
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_axe_finds_nothing_in_kernel_charts(browser: Any, tmp_path: Path, repository: Path, scheme: str) -> None:
+    counters = open_counters([repository / "sample_traces/ncu/h200/triton.raw.csv.gz"])
+    analysis = with_kernels(Analysis(), diagnose(counters), counters.source)
+    assert analysis.kernels
+    out = io.StringIO()
+    HtmlReporter().render(analysis, out)
+    (tmp_path / "kernels.html").write_text(out.getvalue(), encoding="utf-8")
+    opened = Opened(browser, tmp_path / "kernels.html", timeline=False, color_scheme=scheme)
+    opened.open_everything()
+    found = axe.Axe().run(opened.page).response["violations"]
+    opened.page.close()
+    assert [(rule["id"], [node["html"][:120] for node in rule["nodes"]]) for rule in found] == []
+    assert opened.said == []
 
 
 def test_dense_trace_draws_and_stays_small(

@@ -7,6 +7,7 @@ from stallscope.model.analysis import (
     Capture,
     CaptureNote,
     DeviceLedger,
+    Intensity,
     KernelCauseItem,
     KernelCauses,
     KernelGain,
@@ -164,6 +165,11 @@ def alloc() -> Analysis:
     )
 
 
+def intensity(pipe: str, flop_per_s: float, bytes_per_s: float, peak_flop_per_s: float) -> Intensity:
+    peaks = {"peak_flop_per_s": peak_flop_per_s, "peak_bytes_per_s": 4e12}
+    return Intensity(pipe=pipe, flop_per_s=flop_per_s, bytes_per_s=bytes_per_s, **peaks)
+
+
 def kernels() -> Analysis:
     """Counters of kernels only, as an ncu export gives them."""
     dram = KernelGain(low=0.1, high=0.3)
@@ -175,10 +181,13 @@ def kernels() -> Analysis:
     first = KernelCauses(
         kernel="copy_coalesced", grid=(64, 64, 1), block=(128, 1, 1), launches=3, time_ns=9 * MS, share=0.6,
         cause="kernel.mem.dram", evidence_level="supported", causes=causes,
+        stalls={"selected": 0.05, "long_scoreboard": 0.8, "barrier": 0.1, "wait": 0.05},
+        intensity=intensity("fp32", 1e12, 2e12, 6e13),
     )  # fmt: skip
     second = KernelCauses(
         kernel="mm", grid=(8, 8, 1), block=(256, 1, 1), launches=1, time_ns=6 * MS, share=0.4,
         cause="ok.compute_bound", evidence_level="supported",
+        intensity=intensity("tensor", 5e14, 1e12, 1e15),
     )  # fmt: skip
     source = Source(name="kern.csv", sha256="cd" * 32, format="ncu-csv", producer="Nsight Compute 2025.3.1")
     return Analysis(tool=TOOL, sources=(source,), kernels=(first, second))
