@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from build import TraceBuilder
-from conftest import loaded_from
+from dashboard_runs import loaded_from
 from lane_samples import HOSTILE, burst_build
 from stallscope_dashboard.app import create_app
 from stallscope_dashboard.pages.registry import PAGES, content

@@ -98,7 +98,7 @@ def test_csv_has_the_filtered_rows_in_the_pages_order(client: FlaskClient) -> No
 
 
 def test_csv_cells_are_no_formulas() -> None:
-    from conftest import loaded_from
+    from dashboard_runs import loaded_from
     from lane_samples import burst_build
 
     run = loaded_from(burst_build(steps=1, kernel="=cmd|' /C calc'!A0"))

@@ -73,7 +73,7 @@
         return [part.slice(0, at), part.slice(at + 1)];
       }));
       const decoded = (key) => { try { return decodeURIComponent(given.get(key) || ""); } catch { return ""; } };
-      const set = (key) => new Set((given.get(key) || "").split(",").filter(Boolean).map(decodeURIComponent));
+      const set = (key) => new Set(decoded(key).split(",").filter(Boolean));
       this.reset();
       this.wait = decoded("w");
       this.query = decoded("q");
@@ -81,8 +81,8 @@
       this.pins = new Set([...set("pin")].filter((key) => this.byKey.has(key)));
       this.closed = set("closed");
       this.top = Number(given.get("y")) || 0;
-      const chosen = /^(.*):(\d+)$/.exec(given.get("sel") || "");
-      const lane = chosen && this.byKey.get(decodeURIComponent(chosen[1]));
+      const chosen = /^(.*):(\d+)$/.exec(decoded("sel"));
+      const lane = chosen && this.byKey.get(chosen[1]);
       if (lane !== undefined && lane !== null) this.selection = { lane, index: Number(chosen[2]) };
       const view = span(given.get("t"));
       if (view) this.show(...view); else this.changed();

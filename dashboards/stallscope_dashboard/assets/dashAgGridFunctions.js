@@ -23,6 +23,7 @@
 
   // Filters and order of the grid live in the URL, which a link, the CSV export and a reload then carry.
   function keep(values) {
+    if (location.pathname !== "/waits") return;   // a late answer of a page that was left
     const query = new URLSearchParams(location.search);
     for (const [key, value] of Object.entries(values)) { if (value) query.set(key, value); else query.delete(key); }
     history.replaceState(history.state, "", `${location.pathname}${query.size ? `?${query}` : ""}`);
