@@ -138,7 +138,7 @@ def _detail_lines(finding: Finding) -> Iterator[str]:
     if finding.where:
         yield "\n**Where**\n"
         for where in finding.where[:MAX_PLACES]:
-            yield f"- {markdown_code(phrases.place(where))}: {duration(where.wait_ns)} in {where.count:,}"
+            yield f"- {markdown_code(phrases.place(where, finding.wait))}: {duration(where.wait_ns)} in {where.count:,}"
     for experiment in finding.experiments:
         yield from _experiment_lines(experiment)
     if finding.caveats:

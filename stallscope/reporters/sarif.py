@@ -76,7 +76,7 @@ def _results(analysis: Analysis) -> Iterator[dict[str, Any]]:
 
 def _result(finding: Finding, where: Place, code: CodePlace) -> dict[str, Any]:
     rest = f"{duration(where.wait_ns)} in {where.count:,} waits, {share(finding.share)} of the window in all"
-    message = f"{finding.title} ({finding.wait}): {rest}; {phrases.place(where)}"
+    message = f"{finding.title} ({finding.wait}): {rest}; {phrases.place(where, finding.wait)}"
     region = {"startLine": code.line}
     artifact = {"uri": code.file, "uriBaseId": "%SRCROOT%"}
     return {

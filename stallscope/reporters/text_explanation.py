@@ -49,7 +49,7 @@ def _write_places(paper: Paper, finding: Finding) -> None:
         return
     paper.heading("Where")
     for place in finding.where[:MAX_PLACES]:
-        write_place(paper, place)
+        write_place(paper, place, finding.wait)
     if len(finding.where) > MAX_PLACES:
         paper.line(f"  … and {len(finding.where) - MAX_PLACES} more in the JSON report", "dim")
 

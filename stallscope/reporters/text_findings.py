@@ -8,7 +8,7 @@ from stallscope.model.findings import Finding, Place
 from stallscope.model.units import duration, share
 from stallscope.reporters import phrases
 from stallscope.reporters.terminal import Paper
-from stallscope.views.headline import problems
+from stallscope.views.headline import is_inside_kernels, problems
 
 MAX_FINDINGS = 10
 MAX_NOTES = 5
@@ -27,6 +27,10 @@ def write_findings(paper: Paper, analysis: Analysis, *, everything: bool) -> Non
             _write_finding(paper, rank, finding)
         if len(found) > limit:
             paper.line(f" … and {len(found) - limit} smaller ones: --all prints them", "dim")
+        together = [line for line in (phrases.joint_gain(analysis), phrases.critical_path(analysis)) if line]
+        if together:
+            paper.blank()
+            paper.prose(f"{'. '.join(together)}.")
     if notes:
         paper.heading("Notes: these explain, and cost nothing that can be won back")
         for note in notes[: len(notes) if everything else MAX_NOTES]:
@@ -48,12 +52,15 @@ def write_plan(paper: Paper, analysis: Analysis, count: int) -> None:
 
 
 def _write_finding(paper: Paper, rank: int, finding: Finding) -> None:
-    paper.columns(f"{rank:>2} {finding.wait}  {_worth(finding)}", finding.id, MARKS[finding.severity])
-    beside = "" if finding.ledger else f" ({phrases.beside(finding)})"
+    left = f"{rank:>2} {finding.wait}  {_worth(finding)}"
+    if len(left) + len(finding.id) >= paper.width:
+        left = f"{rank:>2} {finding.wait}  {_worth(finding, short=True)}"
+    paper.columns(left, finding.id, MARKS[finding.severity])
+    beside = "" if finding.ledger or is_inside_kernels(finding.wait) else f" ({phrases.beside(finding)})"
     paper.prose(f"{finding.title}{beside}", indent="   ", max_lines=2)
     paper.prose(f"{finding.evidence_level}: {_evidence(finding, 2 * (paper.width - 12))}", indent="   ", max_lines=2)
     if finding.where:
-        paper.prose(f"worst: {_place(finding.where[0])}", indent="   ", max_lines=2)
+        paper.prose(f"worst: {_place(finding.where[0], finding.wait)}", indent="   ", max_lines=2)
     if finding.experiments:
         first = finding.experiments[0]
         paper.prose(f"try: {first.title}", indent="   ", max_lines=2)
@@ -61,9 +68,10 @@ def _write_finding(paper: Paper, rank: int, finding: Finding) -> None:
             paper.command(first.apply[0].splitlines()[0], indent="     ")
 
 
-def _worth(finding: Finding) -> str:
+def _worth(finding: Finding, *, short: bool = False) -> str:
     worth = phrases.recoverable(finding.recoverable_ns)
-    return f"saves {worth} of {duration(finding.wait_ns)} ({share(finding.share)})"
+    of = "" if short else f" of {duration(finding.wait_ns)}"
+    return f"saves {worth}{of} ({share(finding.share)})"
 
 
 def _evidence(finding: Finding, room: int) -> str:
@@ -74,14 +82,14 @@ def _evidence(finding: Finding, room: int) -> str:
     return "; ".join(items)
 
 
-def write_place(paper: Paper, place: Place) -> None:
+def write_place(paper: Paper, place: Place, wait: str) -> None:
     """One place with how often and how much."""
-    paper.prose(_place(place), indent="  - ", hanging="    ", max_lines=3)
+    paper.prose(_place(place, wait), indent="  - ", hanging="    ", max_lines=3)
 
 
-def _place(place: Place) -> str:
+def _place(place: Place, wait: str) -> str:
     times = "once" if place.count == 1 else f"{place.count:,} times"
-    return f"{times}, {duration(place.wait_ns)}: {phrases.place(place)}"
+    return f"{times}, {duration(place.wait_ns)}: {phrases.place(place, wait)}"
 
 
 def write_experiment(paper: Paper, number: int, finding: Finding, experiment: Experiment) -> None:

@@ -65,6 +65,11 @@ def part_of(wait: str) -> Part:
     return Part.TRANSFER if wait in WAITS_ON_TRANSFERS else Part.IDLE
 
 
+def is_inside_kernels(wait: str) -> bool:
+    """Whether a finding's kernel is the one that waits, and not the one that ran after the wait."""
+    return wait in WAITS_IN_KERNELS or wait.startswith(("kernel.", "pipe.", "comm."))
+
+
 def waiting_ns(device: DeviceLedger) -> int:
     """Time in which the device did no useful work: everything the ledger does not charge to an `ok` id."""
     return sum(ns for wait, ns in device.ledger.items() if part_of(wait) is not Part.WORK)

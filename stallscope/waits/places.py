@@ -6,6 +6,7 @@ import numpy as np
 import polars as pl
 
 from stallscope.model.columns import NO_ROW
+from stallscope.model.events import Kernels
 from stallscope.model.findings import Place
 from stallscope.timeline.intervals import Int64Array
 from stallscope.timeline.timeline import Timeline
@@ -24,7 +25,7 @@ def places(timeline: Timeline, claims: Claims, owned_ns: Int64Array) -> tuple[Pl
         "path": timeline.ranges.path_ids(innermost),
         "borrowed": borrowed,
         "call": _names(timeline.calls.name, claims.call[rows]),
-        "kernel": _names(timeline.operations.name, claims.operation[rows]),
+        "kernel": _kernels(timeline, claims.operation[rows]),
         "thread": thread,
     }
     largest = (
@@ -55,6 +56,16 @@ def _names(names: np.ndarray[tuple[int], np.dtype[np.int32]], rows: Int64Array) 
     if not len(names):
         return np.zeros(len(rows), np.int64)
     return np.where(rows == NO_ROW, 0, names[rows]).astype(np.int64)
+
+
+def _kernels(timeline: Timeline, rows: Int64Array) -> Int64Array:
+    """Complete kernel name of each operation, the empty one for NO_ROW and for what is no kernel."""
+    complete = _names(timeline.operations.name, rows)
+    kernels = timeline.trace.table(Kernels)
+    if kernels is not None:
+        ran = complete != 0
+        complete[ran] = kernels.full_name[timeline.operations.row[rows[ran]]]
+    return complete
 
 
 def spans(claims: Claims, owned_ns: Int64Array) -> tuple[tuple[int, int], ...]:

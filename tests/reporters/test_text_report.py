@@ -10,6 +10,7 @@ from report_samples import MS, alloc, finding, healthy, kernels, ledger, many, s
 
 from stallscope.model.analysis import Analysis, Capture, CaptureNote, Source
 from stallscope.model.findings import Check, Recoverable
+from stallscope.model.replay import CriticalPath, ReplaySummary
 from stallscope.model.workload import KernelWork, Workload
 from stallscope.reporters.terminal import bar, cells, fit
 from stallscope.reporters.text import TextReporter
@@ -127,6 +128,35 @@ def test_wait_beside_the_ledger_is_marked() -> None:
     beside = finding("dep.default_stream", ledger=False)
     text = rendered(trace(devices=(ledger(),), findings=(beside,)))
     assert "(beside the ledger: the device was busy meanwhile)" in " ".join(text.split())
+
+
+def test_kernel_of_a_wait_inside_kernels_is_not_called_the_next_one() -> None:
+    inside = finding("uvm.fault_gpu")
+    assert "worst: 30 times, 9.00 ms: step › layer, cudaFree, in touch" in rendered(
+        trace(devices=(ledger(),), findings=(inside,))
+    )
+
+
+def test_a_wait_inside_kernels_does_not_excuse_itself_from_the_ledger() -> None:
+    inside = finding("kernel.mem.dram", ledger=False)
+    assert "beside the ledger" not in rendered(trace(devices=(ledger(),), findings=(inside,)))
+
+
+def test_what_all_findings_give_together_is_said_under_them() -> None:
+    path = CriticalPath(total_ns=100, parts_ns={"launch": 30, "host": 70})
+    replay = ReplaySummary(
+        operations=9,
+        host_waits=0,
+        error=0.0,
+        explains=True,
+        message="",
+        joint=("F-1", "F-2"),
+        joint_ns=3 * MS,
+        critical_path=path,
+    )
+    text = rendered(trace(devices=(ledger(alloc__sync=12 * MS),), findings=(finding(),), replay=replay))
+    expected = "gives at most 3.00 ms; single gains do not add up. Critical path: host 70.0 %, launch 30.0 %."
+    assert expected in " ".join(text.split())
 
 
 def test_long_lists_end_with_how_to_see_the_rest() -> None:
