@@ -26,6 +26,12 @@ CHUNK_BYTES = 8 << 20
 LARGEST_PIECE = 256 << 20
 """A header, or a single event, beyond this is not a profiler's work."""
 
+SPARE_BYTES = 64 << 20
+MOST_UNPACKED = 100
+SPARE_EVENTS = 1_000_000
+FEWEST_BYTES_AN_EVENT = 3
+"""What a packed file may unfold to; measured traces have a ratio of up to 30 and use 7 bytes an event."""
+
 _EVENTS = re.compile(rb'"traceEvents"\s*:\s*\[')
 _BETWEEN = re.compile(rb"\}\s*,\s*\{")
 _POSITION = re.compile(r"\(byte (\d+)\)")
@@ -62,13 +68,14 @@ class EventStream:
         self._path = path
         self._chunk_bytes = chunk_bytes
         self._decoder = msgspec.json.Decoder(list[Event])
-        self._lines = 0
-        self._column = 0
+        self._lines = self._column = 0
+        self._file_bytes = self._text_bytes = self._events = 0
 
     def batches(self) -> Iterator[list[Event]]:
         """All events in file order."""
         try:
             with self._path.open("rb") as file:
+                self._file_bytes = self._path.stat().st_size
                 hashing = _HashingFile(file)
                 buffered = io.BufferedReader(hashing, 1 << 20)
                 yield from self._from(_unpacked(buffered))
@@ -79,6 +86,8 @@ class EventStream:
             if isinstance(error, gzip.BadGzipFile):
                 raise InputError("broken gzip data", file=self.name, next_step="copy the file again") from error
             raise InputError(f"cannot be read: {error.strerror}", file=self.name) from error
+        except RecursionError as error:
+            raise InputError("it nests deeper than any profiler writes", file=self.name, next_step=_AGAIN) from error
         except (EOFError, zlib.error) as error:
             raise InputError("gzip data ends early or is damaged", file=self.name, next_step=_AGAIN) from error
 
@@ -87,21 +96,23 @@ class EventStream:
         at_end = False
         while True:
             if not at_end:
-                more = text.read(self._chunk_bytes)
+                more = self._read(text, self._chunk_bytes)
                 at_end = not more
                 buffer += more
             events, rest, closed = self._take(buffer, at_end=at_end)
             if events:
+                self._events += len(events)
+                self._require_plausible()
                 yield events
             if closed:
-                tail = rest + text.read(LARGEST_PIECE)
+                tail = rest + self._read(text, LARGEST_PIECE)
                 self._close(tail, is_list=is_list)
                 return
             buffer = rest
 
     def _open(self, text: BinaryIO) -> tuple[bytes, bool]:
         """Text after the bracket that opens the events, and whether the file is a bare list."""
-        buffer = text.read(self._chunk_bytes).removeprefix(_BOM)
+        buffer = self._read(text, self._chunk_bytes).removeprefix(_BOM)
         _refuse_archive(buffer, self.name)
         first = buffer.lstrip()[:1]
         if first == b"[":
@@ -115,10 +126,22 @@ class EventStream:
                 if self._header(buffer[: match.start()] + b'"traceEvents":[]}'):
                     self._passed(buffer[: match.end()])
                     return buffer[match.end() :], False
-            more = text.read(self._chunk_bytes)
+            more = self._read(text, self._chunk_bytes)
             if not more or len(buffer) > LARGEST_PIECE:
                 raise self._without_events(buffer)
             buffer += more
+
+    def _read(self, text: BinaryIO, most: int) -> bytes:
+        piece = text.read(most)
+        self._text_bytes += len(piece)
+        self._require_plausible()
+        return piece
+
+    def _require_plausible(self) -> None:
+        """Profilers' traces shrink to a thirtieth at most; a few bytes that unpack to gigabytes are no trace."""
+        too_long = self._text_bytes > SPARE_BYTES + MOST_UNPACKED * self._file_bytes
+        if too_long or self._events > SPARE_EVENTS + self._file_bytes // FEWEST_BYTES_AN_EVENT:
+            raise InputError("it unpacks to far more than a trace of its size", file=self.name, next_step=_EXPORT)
 
     def _header(self, text: bytes) -> bool:
         """Does the text up to the events make a JSON object? Then these events are at its top level."""
