@@ -19,7 +19,7 @@ EXIT_INTERRUPTED = 130
 EXIT_PIPE_CLOSED = 141
 
 
-def report(error: Exception, *, debug: bool) -> int:
+def report(error: BaseException, *, debug: bool) -> int:
     """Print the failure to stderr; returns its exit code."""
     if debug:
         traceback.print_exception(error, file=sys.stderr)
@@ -49,7 +49,7 @@ def abandon_stdout() -> None:
     os.close(sink)
 
 
-def _expected(error: Exception) -> StallscopeError | None:
+def _expected(error: BaseException) -> StallscopeError | None:
     if isinstance(error, StallscopeError):
         return error
     if isinstance(error, click.ClickException):
@@ -65,7 +65,7 @@ def _show_usage(error: click.UsageError) -> None:
     click.echo(f"stallscope: {visible(error.format_message())}\n  next: see `{command} --help`", err=True)
 
 
-def _show_bug(error: Exception) -> None:
+def _show_bug(error: BaseException) -> None:
     """Names the line of code, not the message: messages may quote a trace, and this text ends up in public reports."""
     frames = traceback.extract_tb(error.__traceback__)
     place = f" at {_code_path(frames[-1].filename)}:{frames[-1].lineno}" if frames else ""

@@ -43,6 +43,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return EXIT_INTERRUPTED
     except Exception as error:  # noqa: BLE001 - the one place that turns failures into exit codes
         return report(error, debug=debug)
+    except BaseException as error:
+        if type(error).__module__ != "pyo3_runtime":  # a panic of the data engine is no Exception
+            raise
+        return report(error, debug=debug)
     return code
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import os
+import re
 import shutil
 import tempfile
 import time
@@ -26,7 +27,11 @@ VARIABLE = "STALLSCOPE_CACHE_DIR"
 LIMIT_BYTES = 20 << 30
 """The least recently used entries go when the cache grows beyond this."""
 
+STALE_S = 86_400.0
+"""Half-written entries older than this, or as far in the future, belong to nobody any more."""
+
 _DIGEST_BYTES = 20
+_SHA256 = re.compile("[0-9a-f]{64}")
 _SETTLED_S = 2.0
 _NAMES = "names"
 _HEADER = "trace.json"
@@ -60,9 +65,9 @@ class TraceCache:
     def sha256(self, paths: list[Path]) -> str:
         """Content hash of a file, or of the files of a folder, remembered by path, size and time of change."""
         key = self._folder / "hashes" / _identity(paths)
-        with suppress(OSError):
+        with suppress(OSError, UnicodeDecodeError):
             known = key.read_text("ascii")
-            if len(known) == 64:
+            if _SHA256.fullmatch(known):
                 return known
         begun = time.time()
         found = content_sha256(paths)
@@ -97,7 +102,7 @@ class TraceCache:
 
     def store(self, key: str, trace: Trace) -> None:
         """Keep a trace; a cache that cannot be written is no reason to fail."""
-        with suppress(OSError):
+        with suppress(OSError, pl.exceptions.PolarsError):  # polars has its own word for a full disk
             tables = _made(self._folder / "tables")
             part = Path(tempfile.mkdtemp(prefix=".part-", dir=tables))
             try:
@@ -123,6 +128,7 @@ class TraceCache:
         self._prune()
 
     def _prune(self) -> None:
+        self._sweep()
         entries = [entry for kind in ("tables", "exports") for entry in (self._folder / kind).glob("[!.]*")]
         aged = sorted((_age_and_size(entry), entry) for entry in entries)
         total = sum(size for (_, size), _ in aged)
@@ -131,6 +137,14 @@ class TraceCache:
                 return
             total -= size
             shutil.rmtree(entry, ignore_errors=True) if entry.is_dir() else entry.unlink(missing_ok=True)
+
+    def _sweep(self) -> None:
+        """Remove what killed processes left half-written."""
+        for kind in ("tables", "exports", "hashes"):
+            for part in (self._folder / kind).glob(".*"):
+                with suppress(OSError):
+                    if abs(time.time() - part.stat().st_mtime) > STALE_S:
+                        shutil.rmtree(part, ignore_errors=True) if part.is_dir() else part.unlink(missing_ok=True)
 
 
 @contextmanager
@@ -224,8 +238,11 @@ def _made(folder: Path) -> Path:
 def _write(path: Path, content: bytes) -> None:
     _made(path.parent)
     part = path.with_name(f".{path.name}.{os.getpid()}")
-    part.write_bytes(content)
-    part.replace(path)
+    try:
+        part.write_bytes(content)
+        part.replace(path)
+    finally:
+        part.unlink(missing_ok=True)
 
 
 def _age_and_size(entry: Path) -> tuple[float, int]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import stat
 import zlib
 from collections import Counter
@@ -69,6 +70,9 @@ def _mode(path: Path) -> int:
 
 def unreadable(path: Path, error: OSError) -> InputError:
     """What to tell about a file that the operating system does not let us read."""
+    if error.errno in {errno.ENOSPC, errno.EDQUOT, errno.EROFS}:
+        where = "free space, or set STALLSCOPE_CACHE_DIR (and TMPDIR) to a folder that can be written"
+        return InputError("no room to work: the disk is full or read-only", file=path.name, next_step=where)
     reason = error.strerror or type(error).__name__
     return InputError(f"cannot be read: {reason}", file=path.name, next_step="check the path and its permissions")
 
