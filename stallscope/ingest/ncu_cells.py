@@ -18,9 +18,17 @@ from stallscope.ingest.numbers import (
 from stallscope.model.analysis import CaptureNote
 from stallscope.model.counters import Metric
 
-_number = lru_cache(maxsize=1 << 16)(parse_number)
 _unit = lru_cache(maxsize=1 << 10)(parse_unit)
+_mark = lru_cache(maxsize=1 << 16)(decimal_mark)
 _SHOWN = 4
+
+
+@lru_cache(maxsize=1 << 16)
+def _read(text: str, marks: frozenset[str]) -> tuple[float | int | None, float, bool, bool]:
+    """Value, resolution, whether the cell says that there is none, whether it fits two locales; most cells repeat."""
+    if is_absent(text):
+        return None, 0.0, True, False
+    return parse_number(text), resolution(text.strip()), False, contradicts(text, marks)
 
 
 class Cells:
@@ -34,7 +42,7 @@ class Cells:
 
     def begin(self, values: Iterable[str]) -> None:
         """A new table: learn from its value cells which decimal mark it uses."""
-        self._marks = frozenset(mark for mark in map(decimal_mark, values) if mark)
+        self._marks = frozenset(mark for mark in map(_mark, values) if mark)
 
     def units_printed(self, printed: bool) -> None:  # noqa: FBT001
         """Did this table name units? An exporter older than the report leaves them out and then cannot scale."""
@@ -43,19 +51,19 @@ class Cells:
     def put(self, metrics: dict[str, Metric], texts: dict[str, str], cell: tuple[str, str, str]) -> None:
         """Store (metric, unit, printed value): as a number, as a text, or not at all when it says there is none."""
         name, unit_text, text = cell
-        if is_absent(text):
+        value, half_digit, absent, ambiguous = _read(text, self._marks)
+        if absent:
             return
         unit = _unit(unit_text)
         if unit is None:
             if not unit_text.startswith("%/"):  # occupancy curves, whose scaled unit ncu itself gets wrong
                 self._unknown_units[unit_text] += 1
             return
-        if contradicts(text, self._marks):
+        if ambiguous:
             self._ambiguous[name] += 1
             return
-        value = _number(text)
         if value is not None:
-            metrics[name] = Metric(value * unit.scale, unit.base, resolution(text) * unit.scale)
+            metrics[name] = Metric(value * unit.scale, unit.base, half_digit * unit.scale)
             return
         instanced = parse_instanced(text)
         if instanced is not None:
