@@ -54,7 +54,7 @@ class Loader:
         from stallscope.api import Options, analyze
 
         announce(Progress(Stage.ANALYZING))
-        return analyze(list(paths), Options(opening=self._heard(announce)))
+        return analyze(list(paths), Options(opening=self._heard(announce, Stage.ANALYZING)))
 
     def _kept(self, trace: Path, counters: Sequence[Path], announce: Announce) -> Loaded:
         """From the cache when it has the run, else made now and kept."""
@@ -85,7 +85,7 @@ class Loader:
         from stallscope.views.charges import charges_of
         from stallscope.views.lane_build import build_lanes
 
-        opening = self._heard(announce)
+        opening = self._heard(announce, Stage.READING)
         trace = open_trace(path, opening)
         announce(Progress(Stage.ANALYZING))
         found = examine_trace(trace)
@@ -94,9 +94,9 @@ class Loader:
         charges = charges_of(found.timeline, found.charges)
         return Loaded.of(analysis, build_lanes(found.timeline, charges))
 
-    def _heard(self, announce: Announce) -> OpenOptions:
+    def _heard(self, announce: Announce, stage: Stage) -> OpenOptions:
         def hear(note: str, fraction: float | None) -> None:
-            announce(Progress(Stage.READING, note, fraction))
+            announce(Progress(stage, note, fraction))
 
         return replace(self._opening, progress=hear)
 

@@ -33,7 +33,7 @@ def runs_of(paths: Sequence[Path]) -> tuple[Run, ...]:
         sources.append((f"all {len(traces)} traces as ranks", [*traces, *counters]))
     runs = named_runs(sources)
     if len(traces) > 1:
-        runs[-1].lazy = True
+        runs[-1].lazy = runs[-1].together = True
     return runs
 
 

@@ -69,13 +69,17 @@ LoadRun = Callable[[Sequence[Path], Announce], Loaded]
 
 
 class Run:
-    """One analysis with its timeline, and how far its loading is. A lazy run waits until somebody asks for it."""
+    """One analysis with its timeline, and how far its loading is. A lazy run waits until somebody asks for it.
+
+    `together` marks the run in which all traces stand for the ranks of one program.
+    """
 
     def __init__(self, slug: str, title: str, paths: Sequence[Path] = ()) -> None:
         self.slug = slug
         self.title = title
         self.paths = tuple(paths)
         self.lazy = False
+        self.together = False
         self.progress = Progress(Stage.WAITING)
         self.loaded: Loaded | None = None
         self.failure: StallscopeError | None = None

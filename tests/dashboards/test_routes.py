@@ -22,7 +22,7 @@ def test_lanes_tell_span_groups_classes_and_the_session(client: FlaskClient, wor
     assert meta["version"] == workspace.session
     assert [lane["label"] for lane in meta["lanes"]][:2] == ["waits", "stream 7"]
     assert {group["kind"] for group in meta["groups"]} == {"device", "thread"}
-    assert {"key", "label", "family"} == set(meta["classes"][0])
+    assert set(meta["classes"][0]) == {"key", "label", "family", "used"}
 
 
 def test_a_tile_has_the_asked_lanes_and_may_be_kept_by_this_browser(client: FlaskClient) -> None:

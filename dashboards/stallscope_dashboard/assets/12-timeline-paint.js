@@ -13,6 +13,11 @@
     work: "K", memset: "M", copy: "C", comm: "N", launch: "L", sync: "S", alloc: "A", uvm: "U", host: "H", dep: "D",
     init: "I", kernel: "P", env: "E", unknown: "?", range: "",
   };
+  const FAMILY_NAMES = {
+    work: "compute", comm: "communication", copy: "copies", memset: "memset, other calls", launch: "launch", sync: "host sync",
+    alloc: "allocation", uvm: "unified memory", host: "host and input", dep: "dependency", init: "first use",
+    kernel: "inside kernels", env: "environment", unknown: "unattributed", range: "NVTX range",
+  };
   const ON_DARK_TEXT = new Set(["launch", "host", "copy", "alloc", "sync", "uvm", "kernel", "env", "init"]);
   const CELL = 8;        // patterns repeat every 8 × 8 pixels
   const INK = {
@@ -218,5 +223,5 @@
     }
   }
 
-  Object.assign(stallscope.timeline, { Painter, Palette, LETTERS, PATTERNS });
+  Object.assign(stallscope.timeline, { Painter, Palette, LETTERS, PATTERNS, FAMILY_NAMES });
 })();

@@ -27,6 +27,7 @@
       this.sizes = new ResizeObserver(() => this.resized());
       this.sizes.observe(this.scroll);
       this.input = new T.Input(this);
+      this.drawLegend();
       this.minimap();
       root.dataset.intervals = meta.lanes.reduce((sum, lane) => sum + lane.count, 0);
       this.fromUrl();
@@ -66,8 +67,16 @@
       this.space.append(this.gutter);
       this.scroll.append(this.canvas, this.space);
       this.tip = element("div", "tl-tip"); this.tip.hidden = true;
+      this.legend = element("div", "tl-legend"); this.legend.setAttribute("aria-label", "Colours");
       this.panelRoot = element("section", "tl-panel"); this.panelRoot.setAttribute("aria-label", "Selection");
-      this.root.replaceChildren(bar, element("div", "tl-minibox", this.mini, this.miniWindow), this.ruler, this.pinned, this.scroll, this.panelRoot, this.tip);
+      this.root.replaceChildren(bar, element("div", "tl-minibox", this.mini, this.miniWindow), this.ruler, this.pinned, this.scroll, this.legend, this.panelRoot, this.tip);
+    }
+
+    // Every family that this trace has, in the order of the style sheet.
+    drawLegend() {
+      const has = new Set(this.meta.classes.filter((found) => found.used).map((found) => found.family));
+      const names = T.FAMILY_NAMES, shown = Object.keys(names).filter((family) => has.has(family));
+      this.legend.replaceChildren(...shown.map((family) => element("span", "tl-key", T.swatch(family), names[family])));
     }
 
     // Rows: a header a group, then its lanes unless it is closed.

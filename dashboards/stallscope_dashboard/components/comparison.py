@@ -92,7 +92,7 @@ def _noise(comparison: Comparison) -> Component | None:
         return None
     noise = comparison.noise
     samples = f"{noise.base_samples} against {noise.head_samples} samples"
-    return html.P(f"Confidence {noise.confidence:.0%}, {samples}: {noise.message}.", className="dim noise")
+    return html.P(f"Confidence {100 * noise.confidence:.4g} %, {samples}: {noise.message}.", className="dim noise")
 
 
 def kernels_panel(kernels: tuple[KernelDelta, ...]) -> Component | None:

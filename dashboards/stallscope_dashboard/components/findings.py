@@ -21,11 +21,15 @@ def findings_table(findings: tuple[Finding, ...], run: str | None) -> Component:
     return html.Table(
         [
             html.Caption("Findings by recoverable time", className="visually-hidden"),
-            html.Thead(html.Tr([*(html.Th(text, scope="col") for text in heading), html.Td()])),
+            html.Thead(html.Tr([*(_title(text) for text in heading), html.Td()])),
             html.Tbody([_row(finding, run, scale) for finding in findings]),
         ],
         className="table table-findings",
     )
+
+
+def _title(text: str) -> Component:
+    return html.Th(text, scope="col", className="number" if text in {"share", "recoverable", "count"} else "")
 
 
 def _row(finding: Finding, run: str | None, scale: int) -> Component:

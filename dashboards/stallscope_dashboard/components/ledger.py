@@ -67,11 +67,15 @@ def _table(analysis: Analysis, run: str | None) -> Component:
     return html.Table(
         [
             html.Caption("Time by owner over all devices", className="visually-hidden"),
-            html.Thead(html.Tr([html.Th(text, scope="col") if text else html.Td() for text in heading])),
+            html.Thead(html.Tr([_title(text) for text in heading])),
             html.Tbody([*rows, last]),
         ],
         className="table table-ledger",
     )
+
+
+def _title(text: str) -> Component:
+    return html.Th(text, scope="col", className="" if text == "owner" else "number") if text else html.Td()
 
 
 def _row(wait: str, time_ns: int, ratio: float, run: str | None) -> Component:

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+from urllib.parse import quote
+
 from dash import html
 from dash.development.base_component import Component
 
 from stallscope.model.units import duration
 from stallscope.views.overview import SLOW_STEP, StepBar, StepStrip
 from stallscope.views.text import printable
+from stallscope_dashboard import urls
 from stallscope_dashboard.components.attributes import HIDDEN
+from stallscope_dashboard.components.links import button_link
 
 
-def step_panel(strip: StepStrip) -> Component:
+def step_panel(strip: StepStrip, run: str | None) -> Component:
     """Bars of one repeated range under its name and median."""
     slow = strip.slow_count
     marked = f"{slow} slower than {SLOW_STEP:g} × the median" if slow else "none slower than 1.2 × the median"
@@ -28,6 +32,7 @@ def step_panel(strip: StepStrip) -> Component:
                 [
                     html.Span(["median ", html.B(duration(strip.median_ns))]),
                     html.Span(["slowest ", html.B(duration(strip.slowest_ns))]),
+                    button_link("on the timeline", f"{urls.timeline(run)}#q={quote(strip.name)}"),
                 ],
                 className="step-facts",
             ),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dash import html
 from dash.development.base_component import Component
 
-from stallscope.model.analysis import Analysis
+from stallscope.model.analysis import UNATTRIBUTED, Analysis
 from stallscope.model.units import duration, share
 from stallscope.views.headline import headline
 from stallscope.views.overview import ranked, step_strip, sums
@@ -27,6 +27,7 @@ def layout(request: PageRequest) -> Component:
     """The whole page of one run."""
     analysis = request.analysis
     verdict = headline(analysis)
+    steps = [step_panel(step_strip(step), request.run) for step in analysis.steps]
     return html.Div(
         [
             html.Div(
@@ -36,7 +37,7 @@ def layout(request: PageRequest) -> Component:
             *banners(analysis, request.loaded.notes),
             html.Div(
                 [
-                    html.Div([_findings(analysis, request.run), *(step_panel(step_strip(s)) for s in analysis.steps)]),
+                    html.Div([_findings(analysis, request.run), *steps]),
                     html.Div([ledger_panel(analysis, request.run)] if analysis.devices else []),
                 ],
                 className="columns columns-overview",
@@ -57,23 +58,34 @@ def _sources(analysis: Analysis) -> Component:
     return html.Ul(facts, className="sources")
 
 
-def _tiles(analysis: Analysis, run: str | None) -> Component:
+def _tiles(analysis: Analysis, run: str | None) -> Component | None:
     whole = sums(analysis)
+    if not whole.devices:
+        return None
     costly, _ = ranked(analysis)
-    best = costly[0] if costly else None
+    each = f"of {whole.devices} devices, each" if whole.devices > 1 else "first to last operation"
     tiles = [
-        ("window", duration(whole.window_ns / whole.devices) if whole.devices else "–", urls.timeline(run)),
-        ("busy", share(whole.share(whole.busy_ns)), urls.timeline(run)),
-        ("waiting", share(whole.share(whole.waiting_ns)), urls.waits(run)),
-        ("unattributed", share(whole.share(whole.unattributed_ns)), urls.waits(run, wait="unknown.unattributed")),
+        ("window", duration(whole.window_ns / whole.devices), each, urls.timeline(run)),
+        ("busy", share(whole.share(whole.busy_ns)), "a kernel, copy or memset ran", urls.timeline(run)),
+        ("waiting", share(whole.share(whole.waiting_ns)), "charged to a wait, busy or not", urls.waits(run)),
+        (
+            "unattributed",
+            share(whole.share(whole.unattributed_ns)),
+            "no rule has evidence for it",
+            urls.waits(run, wait=UNATTRIBUTED),
+        ),
     ]
-    if best is not None:
-        tiles.append(("most recoverable", f"≤ {duration(best.recoverable_ns.high)}", urls.finding(run, best.id)))
-    return html.Dl([_tile(*tile) for tile in tiles], className="tiles") if whole.devices else html.Div()
+    if costly:
+        best = costly[0]
+        tiles.append(
+            ("most recoverable", f"≤ {duration(best.recoverable_ns.high)}", best.wait, urls.finding(run, best.id))
+        )
+    return html.Dl([_tile(*tile) for tile in tiles], className="tiles")
 
 
-def _tile(label: str, value: str, href: str) -> Component:
-    return html.Div([html.Dt(label), html.Dd(link(value, href))], className="tile")
+def _tile(label: str, value: str, meaning: str, href: str) -> Component:
+    shown = html.Dd([link(value, href), html.Span(meaning, className="tile-note")])
+    return html.Div([html.Dt(label), shown], className="tile")
 
 
 def _findings(analysis: Analysis, run: str | None) -> Component:

@@ -27,16 +27,22 @@ def layout(request: PageRequest) -> Component:
     """The heat map, and the findings that several ranks together give."""
     analysis = request.analysis
     if len(analysis.devices) < 2:
-        return empty(
-            "Ranks need several traces of one run",
-            "This run has one device. Give the traces of all ranks: stallscope dashboard rank*.nsys-rep",
-        )
+        return _one_device(request)
     table_ = skew(analysis)
     findings = cross_rank_findings(analysis)
     return html.Div(
         [html.H1(_headline(table_), className="headline"), _heat(table_, request), *_collectives(findings, request)],
         className="page page-ranks",
     )
+
+
+def _one_device(request: PageRequest) -> Component:
+    together = next((run for run in request.workspace.runs if run.together), None)
+    if together is None:
+        advice: str | Component = "Give the traces of all ranks: stallscope dashboard rank*.nsys-rep"
+    else:
+        advice = link(f"Look at {together.title} of one run", urls.page(PATH, together.slug), className="button")
+    return empty("Ranks need several traces of one run", "This run has one device.", advice)
 
 
 def _headline(table_: Skew) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from typing import Any
 
 import msgspec
@@ -25,13 +26,14 @@ def timeline_routes(workspace: Workspace) -> Blueprint:
     def lanes() -> Response:
         table = _table(workspace)
         low, high = table.span_ns
+        used = {cover.kind for covers in table.covers for cover in covers}
         return _json(
             {
                 "version": workspace.session,
                 "span": [low, high],
                 "groups": table.groups,
                 "lanes": [_lane_entry(lane) for lane in table.lanes],
-                "classes": table.classes,
+                "classes": [{**asdict(c), "used": n in used} for n, c in enumerate(table.classes)],
             }
         )
 
