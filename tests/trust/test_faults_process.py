@@ -60,6 +60,8 @@ def test_killed_while_the_cache_is_written(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("sent", [signal.SIGINT, signal.SIGKILL])
 def test_ended_while_nsys_exports(sent: signal.Signals, tmp_path: Path) -> None:
+    if signal.getsignal(sent) is signal.SIG_IGN:
+        pytest.skip("this shell ignores SIGINT and so do its children")
     cache, report, begun = tmp_path / "cache", tmp_path / "a.nsys-rep", tmp_path / "begun"
     report.write_bytes(REPORT)
     slow = f'echo half > "$OUT"; echo $$ > "{begun}.new"; mv "{begun}.new" "{begun}"; exec sleep 60'
