@@ -36,7 +36,7 @@ class Rendering:
 
 @dataclass(frozen=True, slots=True)
 class TextOptions:
-    """What only the terminal report knows; `paths` are the inputs as they were given."""
+    """What only the terminal report knows; `paths` are the inputs as `shown_path` shows them."""
 
     everything: bool = False
     plan: int = 0
@@ -85,6 +85,14 @@ def renderings(formats: Sequence[str], outputs: Sequence[str]) -> tuple[Renderin
         open_format = given == "formats"
     _check(found)
     return tuple(found) or (Rendering("text"),)
+
+
+def shown_path(path: str) -> str:
+    """A path for reports, which travel: relative to the working folder that holds it, else without its folders."""
+    given = Path(path)
+    if not given.is_absolute():
+        return path
+    return str(given.relative_to(Path.cwd())) if given.is_relative_to(Path.cwd()) else given.name
 
 
 def is_drawn(rendering: Rendering) -> bool:

@@ -16,6 +16,7 @@ from stallscope.cli._rendering import (
     is_drawn,
     rendering_options,
     renderings,
+    shown_path,
     write_reports,
 )
 from stallscope.cli._scope import time_range
@@ -62,7 +63,9 @@ def command(*, paths: tuple[str, ...], formats: tuple[str, ...], outputs: tuple[
     scope = Scope(nvtx=chosen.nvtx, range_ns=flags["range_ns"], device=flags["device"])
     analysis, tiles = _analyze(paths, chosen, scope, drawn=any(map(is_drawn, wanted)))
     gates = evaluate(analysis, budgets)
-    write_reports(analysis, wanted, TextOptions(chosen.all, chosen.plan or 0, paths), gates, tiles)
+    write_reports(
+        analysis, wanted, TextOptions(chosen.all, chosen.plan or 0, tuple(map(shown_path, paths))), gates, tiles
+    )
     if all(rendering.format not in (None, "text") for rendering in wanted):
         _warn(gates)
     return exit_code(gates, strict=chosen.strict) or (INCONCLUSIVE if chosen.strict and _undecided(analysis) else 0)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from stallscope.cli._rendering import takes_colour, terminal_width
+from stallscope.cli._rendering import shown_path, takes_colour, terminal_width
 from stallscope.reporters.terminal import Paper
 
 if TYPE_CHECKING:
@@ -90,7 +90,7 @@ def _examine_trace(paper: Paper, path: str, examination: Examination) -> None:
     paper.heading("Next")
     if any(record.remedy for record in records):
         paper.line("  stallscope run -- PROGRAM    captures with the flags that the rules need")
-    paper.command(f"stallscope analyze {shlex.quote(path)}", indent="  ")
+    paper.command(f"stallscope analyze {shlex.quote(shown_path(path))}", indent="  ")
 
 
 def _label(record: TableRecord) -> str:

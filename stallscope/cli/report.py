@@ -5,7 +5,14 @@ from __future__ import annotations
 import click
 
 from stallscope.cli._documents import read_document
-from stallscope.cli._rendering import RenderingCommand, TextOptions, rendering_options, renderings, write_reports
+from stallscope.cli._rendering import (
+    RenderingCommand,
+    TextOptions,
+    rendering_options,
+    renderings,
+    shown_path,
+    write_reports,
+)
 
 
 @click.command("report", cls=RenderingCommand)
@@ -16,4 +23,4 @@ from stallscope.cli._rendering import RenderingCommand, TextOptions, rendering_o
 def command(*, report: str, formats: tuple[str, ...], outputs: tuple[str, ...], everything: bool, plan: int) -> None:
     """Render a saved REPORT.json ('-' is stdin) in another format."""
     wanted = renderings(formats, outputs)
-    write_reports(read_document(report), wanted, TextOptions(everything, plan, (report,)))
+    write_reports(read_document(report), wanted, TextOptions(everything, plan, (shown_path(report),)))

@@ -7,11 +7,13 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from stallscope.ingest import nsys_schema as schema
+from stallscope.ingest.nsys_messages import PATH, public
 from stallscope.ingest.nsys_source import ExportSource, integers
 
 _PATH = re.compile(r"(?:[A-Za-z]:\\|(?<![\w.])/)[^\s'\",;:()]+")
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]+")
 
+_NUMBERS = re.compile(r"\d[\w.-]{0,30}")
 _DRIVERS = ("NvDriverVersion", "CudaDriverVersion")
 _PARTIAL = {
     "EXPORT_PARAM_TABLES_TO_EXPORT": "tables",
@@ -64,7 +66,7 @@ class Requested:
 
 @dataclass(frozen=True, slots=True)
 class Diagnostic:
-    """One message that nsys stored in the report, without paths."""
+    """One message that nsys stored in the report, in words that nsys uses."""
 
     severity: str
     text: str
@@ -73,12 +75,12 @@ class Diagnostic:
 def export_info(source: ExportSource) -> ExportInfo:
     """Who exported the file, and whether the export is partial or shifted."""
     values = dict(_pairs(source, schema.EXPORT_METADATA))
-    product = values.get("EXPORT_PRODUCT_VERSION", "")
+    product = _version(values.get("EXPORT_PRODUCT_VERSION", ""))
     partial = [what for name, what in _PARTIAL.items() if values.get(name)]
     shift = values.get("EXPORT_PARAM_TIME_SHIFT", "")
     return ExportInfo(
         product=f"Nsight Systems {product}".strip(),
-        schema_version=values.get("EXPORT_SCHEMA_VERSION", ""),
+        schema_version=_version(values.get("EXPORT_SCHEMA_VERSION", "")),
         lazy=values.get("EXPORT_PARAM_LAZY", "true") != "false",
         partial=tuple(partial),
         shift_ns=int(shift) if re.fullmatch(r"-?\d{1,18}", shift) else 0,
@@ -107,7 +109,8 @@ def diagnostics(source: ExportSource) -> tuple[Diagnostic, ...]:
     rows = source.read(table, {**integers("timestamp", "severity"), "text": "text"}).sort("timestamp")
     names = {0: "unknown", 1: "info", 2: "warning", 3: "error", 4: "verbose"}
     return tuple(
-        Diagnostic(names.get(severity, "unknown"), scrubbed(text or "")) for _, severity, text in rows.iter_rows()
+        Diagnostic(names.get(severity, "unknown"), public(scrubbed(text or "")))
+        for _, severity, text in rows.iter_rows()
     )
 
 
@@ -127,13 +130,18 @@ def driver_versions(source: ExportSource) -> tuple[str, str]:
         return "", ""
     values = source.read(table, {"name": "text", "value": "text"})
     known = {name: value for name, value in values.iter_rows() if name in _DRIVERS and value not in {None, "", "0"}}
-    driver, cuda_driver = (scrubbed(known.get(name, "")) for name in _DRIVERS)
+    driver, cuda_driver = (_version(known.get(name, "")) for name in _DRIVERS)
     return driver, cuda_driver
 
 
 def scrubbed(text: str) -> str:
     """Text of nsys without absolute paths and control characters."""
-    return _PATH.sub("<path>", _CONTROL.sub(" ", text)).strip()
+    return _PATH.sub(PATH, _CONTROL.sub(" ", text)).strip()
+
+
+def _version(text: str) -> str:
+    """A version number, or nothing: free text of a file does not enter reports."""
+    return text.strip() if _NUMBERS.fullmatch(text.strip()) else ""
 
 
 def _pairs(source: ExportSource, wanted: tuple[str, ...]) -> Iterable[tuple[str, str]]:

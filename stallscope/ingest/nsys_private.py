@@ -10,39 +10,48 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from stallscope.ingest import nsys_schema as schema
+from stallscope.ingest.nsys_messages import public
 
 STRING_IDS = frozenset({"nameId", "textId", "demangledName", "shortName", "mangledName"})
 """Columns whose StringIds are names of code: kernels, calls, ranges. Other references keep only their number."""
 
-TEXT_COLUMNS = frozenset(
-    {
-        ("NVTX_EVENTS", "text"),
-        ("DIAGNOSTIC_EVENT", "text"),
-        ("TARGET_INFO_GPU", "name"),
-        ("TARGET_INFO_GPU", "chipName"),
-        ("TARGET_INFO_GPU", "busLocation"),
-        ("TARGET_INFO_GPU", "uuid"),
-        ("TARGET_INFO_CUDA_DEVICE", "uuid"),
-        ("TARGET_INFO_GPU_METRICS", "typeName"),
-        ("TARGET_INFO_GPU_METRICS", "metricName"),
-        ("TARGET_INFO_SESSION_START_TIME", "utcTime"),
-    }
-)
+_ANYTHING = re.compile(r".*", re.DOTALL)
+_UUID = re.compile(r"(?:GPU-|MIG-)?[\dA-Fa-f-]{0,40}")
+TEXT_COLUMNS: dict[tuple[str, str], re.Pattern[str]] = {
+    ("NVTX_EVENTS", "text"): _ANYTHING,
+    ("DIAGNOSTIC_EVENT", "text"): _ANYTHING,
+    ("TARGET_INFO_GPU", "name"): _ANYTHING,
+    ("TARGET_INFO_GPU", "chipName"): re.compile(r"[A-Z]{1,3}\d{1,4}\w{0,4}"),
+    ("TARGET_INFO_GPU", "busLocation"): re.compile(r"[\dA-Fa-f:.]{0,20}"),
+    ("TARGET_INFO_GPU", "uuid"): _UUID,
+    ("TARGET_INFO_CUDA_DEVICE", "uuid"): _UUID,
+    ("TARGET_INFO_GPU_METRICS", "typeName"): _ANYTHING,
+    ("TARGET_INFO_GPU_METRICS", "metricName"): _ANYTHING,
+    ("TARGET_INFO_SESSION_START_TIME", "utcTime"): re.compile(r"[\d:T .+Z-]{0,40}"),
+}
+"""Text that travels, and what it must look like."""
+
+MESSAGES = frozenset({("DIAGNOSTIC_EVENT", "text")})
+"""Text of nsys itself, of which only nsys's own words travel."""
 ENUM_TEXT = frozenset({"name", "label"})
 
 _METADATA: dict[tuple[str, ...], re.Pattern[str]] = {
     schema.EXPORT_METADATA: re.compile(
         r"EXPORT_(PRODUCT_\w+|SCHEMA_\w+|PLATFORM|ARCH|PARAM_(LAZY|APPEND|INCLUDE_\w+|TIME_\w+|TABLES_TO_EXPORT"
-        r"|TIMES_TO_EXPORT|EXPORT_TYPE)|CONFIG_TIME_SHIFT)|DERIVED_\w+"
+        r"|TIMES_TO_EXPORT|EXPORT_TYPE)|CONFIG_TIME_SHIFT)|DERIVED_WINDOW_NS"
     ),
     schema.CAPTURE_METADATA: re.compile(
         r"(PROCESS_\d+:)?(COLLECT_\w+|CUDA_\w+(:\w+)?|CAPTURE_EVENT_TYPE|LINUX_PERF\w*|TRACE_ALL_TASKS|RUN_DURATION_MS)"
     ),
     schema.SYSTEM: re.compile(
-        r"NvDriverVersion|CudaDriverVersion|Cpu(Cores|Architecture|Description|SpeedMhz)|Supports\w+|Has\w+|HardwarePlatform"
+        r"NvDriverVersion|CudaDriverVersion|Cpu(Cores|Architecture|SpeedMhz)|Supports\w+|Has\w+|HardwarePlatform"
     ),
 }
-_METADATA_VALUE = re.compile(r"[\w .,:+()/-]{0,200}")
+_METADATA_VALUE = re.compile(
+    r"-?\d[\d .,:T+-]{0,40}|true|false|yes|no|NVIDIA Nsight Systems|linux-[a-z]{1,10}|x64|x86_64|aarch64|arm64|sbsa"
+    r"|[A-Z][A-Za-z]{1,20}|[A-Z][A-Z_]{1,60}(?:,[A-Z][A-Z_]{1,60})*|"
+)
+"""Numbers, versions, switches, and the words in which nsys names modes, event types and tables."""
 
 _PATH = re.compile(
     r"""(?:file://)?(?:[A-Za-z]:[\\/]|\\\\[\w.-]+\\|~[\w.-]*/|(?<![\w.)\]>*&])/(?=[^/\s'",;:()<>]+/))"""
@@ -104,7 +113,19 @@ def keeps_text(table: str, column: str) -> bool:
     """Whether a text column travels (cleaned). Numbers of kept tables always do."""
     if table.startswith("ENUM_"):
         return column in ENUM_TEXT
-    return (re.sub(r"_V\d+$", "", table, flags=re.IGNORECASE), column) in TEXT_COLUMNS
+    return (_unversioned(table), column) in TEXT_COLUMNS
+
+
+def kept_text(table: str, column: str, text: str | None) -> str | None:
+    """What of one text of a column that travels may travel, before it is cleaned."""
+    place = (_unversioned(table), column)
+    if text is None or not TEXT_COLUMNS.get(place, _ANYTHING).fullmatch(text):
+        return None
+    return public(text) if place in MESSAGES else text
+
+
+def _unversioned(table: str) -> str:
+    return re.sub(r"_V\d+$", "", table, flags=re.IGNORECASE)
 
 
 def metadata_rows(table: str) -> re.Pattern[str] | None:

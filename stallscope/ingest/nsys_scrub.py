@@ -19,6 +19,7 @@ from stallscope.ingest.nsys_private import (
     keeps_row,
     keeps_table,
     keeps_text,
+    kept_text,
     metadata_rows,
 )
 from stallscope.ingest.nsys_sqlite import SqliteExport
@@ -93,6 +94,7 @@ class _Copy:
         self._clean = Cleaner(Identity.of(self._metadata()))
         database.create_function("clean", 1, self._text, deterministic=True)
         database.create_function("keeps_row", 3, keeps_row, deterministic=True)
+        database.create_function("kept_text", 3, self._kept_text, deterministic=True)
 
     def run(self) -> Scrubbed:
         """Copy every table that travels; StringIds last, reduced to the strings that kept rows name."""
@@ -148,7 +150,8 @@ class _Copy:
         if kind != "TEXT":
             return f"CASE WHEN typeof({name}) IN ('integer', 'real') THEN {name} END"
         if keeps_text(table, column):
-            return f"CASE WHEN {name} IS NOT NULL THEN clean(CAST({name} AS BLOB)) END"
+            place = ", ".join("'" + word.replace("'", "''") + "'" for word in (table, column))
+            return f"CASE WHEN {name} IS NOT NULL THEN clean(kept_text({place}, CAST({name} AS BLOB))) END"
         return "NULL"
 
     def _metadata(self) -> Iterator[tuple[str, str]]:
@@ -160,7 +163,14 @@ class _Copy:
             yield from ((str(name), str(value)) for name, value in self._db.execute(query) if name and value)
 
     def _text(self, value: bytes | str | None) -> str | None:
-        return self._clean(value.decode("utf-8", "replace") if isinstance(value, bytes) else value)
+        return self._clean(_decoded(value))
+
+    def _kept_text(self, table: str, column: str, value: bytes | str | None) -> str | None:
+        return kept_text(table, column, _decoded(value))
+
+
+def _decoded(value: bytes | str | None) -> str | None:
+    return value.decode("utf-8", "replace") if isinstance(value, bytes) else value
 
 
 def _affinity(declared: str) -> str:

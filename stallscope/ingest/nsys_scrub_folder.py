@@ -18,6 +18,7 @@ from stallscope.ingest.nsys_private import (
     keeps_row,
     keeps_table,
     keeps_text,
+    kept_text,
     metadata_rows,
 )
 from stallscope.ingest.nsys_scrub import Scrubbed
@@ -71,7 +72,8 @@ def _scrubbed(name: str, table: Any, clean: Cleaner) -> Any:
         elif metadata and field.name in {"name", "value"}:
             columns[field.name] = column.cast(pa.string())
         elif keeps_text(name, field.name):
-            columns[field.name] = pa.array(map(clean, column.to_pylist()), pa.string())
+            texts = (clean(kept_text(name, field.name, text)) for text in column.to_pylist())
+            columns[field.name] = pa.array(texts, pa.string())
         else:
             columns[field.name] = pa.nulls(len(table), pa.string())
     return pa.table(columns)
