@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import os
 import re
+import secrets
 import shlex
 import shutil
 import subprocess
@@ -22,7 +23,12 @@ from pathlib import Path
 _IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _JOINED = ("LD_PRELOAD", "LD_LIBRARY_PATH")
 _HIGHEST_SHELL_FD = 9
-_NAMESPACES = ("--user", "--map-current-user", "--pid", "--fork", "--kill-child", "--mount-proc")
+_NAMESPACES = ("--user", "--map-current-user", "--keep-caps", "--pid", "--fork", "--kill-child", "--mount-proc")
+_NUMBERED = 'echo "$1" > /proc/sys/kernel/ns_last_pid || exit 125; shift; "$@"; exit $?'
+"""Needs the capabilities of the new namespace, which the profiler and the program do not get."""
+
+_PID_MAX = Path("/proc/sys/kernel/pid_max")
+_SMALLEST_PID_MAX = 32_768
 _WORLD_SIZES = ("WORLD_SIZE", "OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "SLURM_NTASKS", "MV2_COMM_WORLD_SIZE")
 _SHELL = "/bin/sh"
 
@@ -59,12 +65,22 @@ def isolation(environment: Mapping[str, str]) -> tuple[str, ...]:
     One rank of several is not isolated: processes in different namespaces cannot share device memory, which would
     change what is measured.
     """
-    unshare = shutil.which("unshare")
-    if unshare is None or any(environment.get(name, "1") not in {"", "0", "1"} for name in _WORLD_SIZES):
+    unshare, setpriv = shutil.which("unshare"), shutil.which("setpriv")
+    if not unshare or not setpriv or any(environment.get(name, "1") not in {"", "0", "1"} for name in _WORLD_SIZES):
         return ()
-    prefix = (unshare, *_NAMESPACES)
+    shell = (_SHELL, "-c", _NUMBERED, "sh", str(_first_process_number()))
+    prefix = (unshare, *_NAMESPACES, *shell, setpriv, "--ambient-caps=-all", "--inh-caps=-all")
     tried = subprocess.run([*prefix, "true"], capture_output=True, check=False)  # noqa: S603
     return prefix if tried.returncode == 0 else ()
+
+
+def _first_process_number() -> int:
+    """Where the numbers begin inside: nsys names its sessions and channels by them, and two runs must not meet."""
+    try:
+        highest = int(_PID_MAX.read_text(encoding="ascii"))
+    except (OSError, ValueError):
+        highest = _SMALLEST_PID_MAX
+    return secrets.randbelow(max(1, highest // 2)) + 1_000
 
 
 def available() -> bool:

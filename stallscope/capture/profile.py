@@ -16,6 +16,7 @@ from stallscope.capture.private_start import PrivateStart, available, private_st
 from stallscope.errors import ToolMissingError
 
 IMPORTER = "QdstrmImporter"
+_ATTEMPTS = 2
 _HOST_FOLDERS = ("host-linux-x64", "host-linux-armv8", "lib/nsight-systems/host-linux-x64")
 _HOST_PACKAGE = (
     "install the full Nsight Systems package (its host part turns .qdstrm into .nsys-rep), or import the .qdstrm with "
@@ -55,15 +56,17 @@ def run_job(job: Job, *, keep_environment: bool = False) -> Recorded:
 
 
 def _call_privately(profiler: str, job: Job) -> int:
-    with private_start(job.program, os.environ, job.output.parent) as start:
-        options = job.with_output(start.reports / job.output.name).command[1:]
-        code = _call([*start.prefix, profiler, *options, *start.program], start)
-        if not start.started:
-            raise ToolMissingError(
-                f"{Path(profiler).name} ended with code {code} before it started the program",
-                next_step="read its message above; --keep-environment starts the program without our script",
-            )
-    return code
+    """Exit code of the program. What the profiler left of an earlier run can stop it once; then nothing was started."""
+    for _ in range(_ATTEMPTS):
+        with private_start(job.program, os.environ, job.output.parent) as start:
+            options = job.with_output(start.reports / job.output.name).command[1:]
+            code = _call([*start.prefix, profiler, *options, *start.program], start)
+            if start.started:
+                return code
+    raise ToolMissingError(
+        f"{Path(profiler).name} ended with code {code} before it started the program",
+        next_step="read its message above; --keep-environment starts the program without our script",
+    )
 
 
 def _found(profiler: str) -> str:

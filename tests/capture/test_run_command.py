@@ -138,6 +138,18 @@ def test_mistakes_are_told_with_their_exit_code(place: Path, words: list[str], c
     assert "Traceback" not in done.stderr
 
 
+def test_profiler_that_stops_before_the_program_is_tried_twice(place: Path) -> None:
+    nsys = (place / "nsys").read_text()
+    stumbles = 'once = pathlib.Path(__file__).with_name("stumbled")\nif not once.exists(): once.touch(); sys.exit(1)\n'
+    (place / "nsys").write_text(nsys.replace("options = words", stumbles + "options = words"))
+    done = run(place, "--nsys", "./nsys", "-o", "a", "--no-analyze", *program())
+    assert (done.returncode, done.stdout.count("line of output")) == (0, 1), done.stderr
+    (place / "nsys").write_text(nsys.replace("options = words", "sys.exit(9)\noptions = words"))
+    done = run(place, "--nsys", "./nsys", "-o", "b", "--no-analyze", *program())
+    assert done.returncode == 4
+    assert "before it started the program" in done.stderr
+
+
 def test_options_after_the_program_are_its_own(place: Path) -> None:
     done = run(place, "--dry-run", "--nsys", "./nsys", "echo", "--repeat", "5", "--help")
     assert done.stdout.rstrip().endswith("echo --repeat 5 --help")
@@ -146,7 +158,20 @@ def test_options_after_the_program_are_its_own(place: Path) -> None:
 @pytest.mark.parametrize("name", ["WORLD_SIZE", "SLURM_NTASKS", "OMPI_COMM_WORLD_SIZE"])
 def test_one_rank_of_several_keeps_its_process_namespace(name: str) -> None:
     assert isolation({name: "8"}) == ()
-    assert isolation({name: "1"}) == isolation({})
+    assert bool(isolation({name: "1"})) == bool(isolation({}))
+
+
+def test_isolated_runs_have_different_process_numbers_and_no_capabilities() -> None:
+    prefix = isolation({})
+    if not prefix:
+        pytest.skip("this system does not allow process namespaces: nothing is isolated")
+    ask = ["sh", "-c", "echo $$; grep -c . /proc/self/status; grep CapAmb /proc/self/status; exit 7"]
+    first, second = (subprocess.run([*isolation({}), *ask], capture_output=True, text=True, check=False) for _ in "ab")
+    assert (first.returncode, second.returncode) == (7, 7)
+    numbers = [int(done.stdout.split()[0]) for done in (first, second)]
+    assert min(numbers) > 1_000
+    assert numbers[0] != numbers[1]
+    assert first.stdout.split()[-1] == "0" * 16
 
 
 def test_script_is_private_and_gone(tmp_path: Path) -> None:
@@ -185,6 +210,17 @@ def test_real_nsys_records_and_keeps_secrets_out(place: Path, real_nsys: str) ->
     hidden = bool(isolation({}))  # else nsys sees this test's own processes
     assert [secret for secret in (*SECRETS, "program.py") if hidden and secret.encode() in export.read_bytes()] == []
     assert hidden or "this system does not allow hiding them" in done.stderr
+
+
+def test_real_nsys_runs_beside_another_one(place: Path, real_nsys: str) -> None:
+    words = [sys.executable, "-m", "stallscope", "run", "--nsys", real_nsys, "--no-analyze"]
+    started = [
+        subprocess.Popen([*words, "-o", f"beside{n}", "--", "sleep", "1"], cwd=place, stderr=subprocess.PIPE, text=True)
+        for n in range(2)
+    ]
+    said = [process.communicate(timeout=120)[1] for process in started]
+    assert [process.returncode for process in started] == [0, 0], said
+    assert len(list(place.glob("beside*.nsys-rep"))) == 2
 
 
 def test_real_nsys_passes_the_exit_code(place: Path, real_nsys: str) -> None:
