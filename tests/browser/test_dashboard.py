@@ -249,6 +249,10 @@ def test_a_link_restores_the_whole_view(open_page: Any) -> None:
 def test_the_table_sorts_filters_searches_and_keeps_it_in_the_url(open_page: Any) -> None:
     opened = open_page(f"/waits?run={SAMPLE}&wait=launch.gap")
     page = opened.page
+    page.wait_for_function(
+        """() => { const cells = [...document.querySelectorAll(".ag-row .ag-cell[col-id='duration_us']")];
+                   return cells.length > 0 && cells.every((cell) => cell.textContent); }"""
+    )
     durations = page.locator(".ag-row .ag-cell[col-id='duration_us']").all_inner_texts()
     numbers = [float(text.replace(",", "")) for text in durations]
     assert numbers == sorted(numbers, reverse=True)

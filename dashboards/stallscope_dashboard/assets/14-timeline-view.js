@@ -286,7 +286,9 @@
       this.model.mark = null; this.use(detail);
       this.model.reveal(detail.low_ns, detail.high_ns); this.scrollTo(detail.lane);
     }
-    follow(link) {
+    follow(link) {   // the entry to come back to is the view as it is now, not as it was when the URL was last written
+      clearTimeout(this.urlTimer);
+      history.replaceState(history.state, "", this.model.toFragment());
       history.pushState(history.state, "", this.model.toFragment());
       this.select(link.lane, link.index, { reveal: true });
       this.scroll.focus({ preventScroll: true });
