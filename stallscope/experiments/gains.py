@@ -19,7 +19,6 @@ from stallscope.timeline.host_waits import ALLOCATOR
 from stallscope.timeline.step_bounds import step_bounds
 from stallscope.timeline.timeline import Timeline
 from stallscope.timeline.workload import MAX_STEPS, Charges
-from stallscope.waits.runner import hides_graphs
 
 MAX_OPERATIONS = 500_000
 """Above this size the replay, which takes about as long as the rest of the analysis, is left out and a note says so."""
@@ -42,7 +41,7 @@ def with_replay(analysis: Analysis, timeline: Timeline, charges: Charges) -> Ana
     and one of more than MAX_OPERATIONS or MAX_LOOKUPS (the analysis then carries a note).
     """
     scope = timeline.scope
-    if scope.nvtx is not None or scope.range_ns is not None or hides_graphs(timeline):
+    if scope.nvtx is not None or scope.range_ns is not None or timeline.hides_graphs:
         return analysis
     if not len(timeline.calls) or not len(timeline.operations):
         return analysis

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, ClassVar, Generic, TypeVar, cast, overload
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import Any, ClassVar, Generic, NamedTuple, TypeVar, cast, overload
 
 import numpy as np
 import numpy.typing as npt
@@ -45,10 +46,18 @@ class Column(Generic[T]):
         return cast("npt.NDArray[T]", table.array(self.name))
 
 
-class Table:
-    """Rows of one kind over a polars frame; names and dtypes are checked once, here.
+class _Columns(NamedTuple):
+    """What a table holds that was not made from a frame: columns, and functions for those nobody has read yet."""
 
-    Raises `TypeError` when the frame's columns or dtypes differ from the declared ones or a value is null.
+    length: int
+    arrays: dict[str, npt.NDArray[Any]]
+    pending: Mapping[str, Callable[[], npt.NDArray[Any]]]
+
+
+class Table:
+    """Rows of one kind in typed columns; names and dtypes are checked once, here.
+
+    Raises `TypeError` when the columns or dtypes differ from the declared ones or a value is null.
     An absent table and an empty one are different answers: absent means *not collected*.
     """
 
@@ -59,40 +68,84 @@ class Table:
         own = {name: value for name, value in vars(cls).items() if isinstance(value, Column)}
         cls.COLUMNS = {**cls.COLUMNS, **own}
 
-    def __init__(self, frame: pl.DataFrame) -> None:
+    def __init__(self, content: pl.DataFrame | _Columns) -> None:
+        self._frame: pl.DataFrame | None = None
+        if isinstance(content, _Columns):
+            self._length, self._arrays, self._pending = content
+            return
+        self._check(content)
+        self._frame, self._length, self._arrays, self._pending = content, content.height, {}, {}
+
+    def _check(self, frame: pl.DataFrame) -> None:
         expected = {name: _POLARS[column.dtype] for name, column in self.COLUMNS.items()}
         if dict(frame.schema) != expected:
             raise TypeError(f"{type(self).__name__}: columns {dict(frame.schema)} instead of {expected}")
         if any(frame.null_count().row(0)) if frame.width else False:
             raise TypeError(f"{type(self).__name__}: null values in {frame.null_count().to_dicts()[0]}")
-        self.frame = frame
-        self._arrays: dict[str, npt.NDArray[Any]] = {}
 
     @classmethod
     def of(cls, **columns: npt.ArrayLike) -> Self:
-        """Build from one array a column, cast to the declared dtypes."""
-        unknown = columns.keys() ^ cls.COLUMNS.keys()
-        if unknown:
-            raise TypeError(f"{cls.__name__}: columns differ from the declared ones: {sorted(unknown)}")
-        arrays = {name: np.asarray(columns[name], dtype=column.dtype) for name, column in cls.COLUMNS.items()}
-        return cls(pl.DataFrame(arrays, schema={name: _POLARS[column.dtype] for name, column in cls.COLUMNS.items()}))
+        """Build from one array a column, cast to the declared dtypes. Arrays of these dtypes are shared, not copied."""
+        cls._require(columns)
+        arrays = {name: cls._checked(name, columns[name]) for name in cls.COLUMNS}
+        lengths = {len(array) for array in arrays.values()}
+        if len(lengths) > 1:
+            raise TypeError(f"{cls.__name__}: columns of different lengths: {sorted(lengths)}")
+        return cls(_Columns(lengths.pop() if lengths else 0, arrays, {}))
+
+    @classmethod
+    def lazily(cls, length: int, **columns: Callable[[], npt.NDArray[Any]]) -> Self:
+        """Build from one function a column; it is called when the column is first read, if ever.
+
+        Most readers of a long table look at few of its columns, and of those at few rows.
+        """
+        cls._require(columns)
+        return cls(_Columns(length, {}, columns))
 
     @classmethod
     def empty(cls) -> Self:
         """A collected table in which nothing happened."""
         return cls.of(**{name: np.empty(0, column.dtype) for name, column in cls.COLUMNS.items()})
 
+    @classmethod
+    def _require(cls, columns: Mapping[str, object]) -> None:
+        unknown = columns.keys() ^ cls.COLUMNS.keys()
+        if unknown:
+            raise TypeError(f"{cls.__name__}: columns differ from the declared ones: {sorted(unknown)}")
+
+    @classmethod
+    def _checked(cls, name: str, values: npt.ArrayLike) -> npt.NDArray[Any]:
+        """The values in the declared dtype, closed for writing: tables are shared and never change."""
+        array: npt.NDArray[Any] = np.asarray(values, dtype=cls.COLUMNS[name].dtype).view()
+        array.flags.writeable = False
+        return array
+
     def __len__(self) -> int:
-        return self.frame.height
+        return self._length
+
+    @property
+    def frame(self) -> pl.DataFrame:
+        """The table as a polars frame, made on demand."""
+        if self._frame is None:
+            schema = {name: _POLARS[column.dtype] for name, column in self.COLUMNS.items()}
+            self._frame = pl.DataFrame({name: self.array(name) for name in self.COLUMNS}, schema=schema)
+        return self._frame
 
     def array(self, name: str) -> npt.NDArray[Any]:
         """The column as a numpy array (no copy where polars allows it), kept for the next reader."""
         found = self._arrays.get(name)
         if found is None:
-            found = self._arrays[name] = self.frame.get_column(name).to_numpy()
+            if self._frame is not None:
+                found = self._frame.get_column(name).to_numpy()
+            else:
+                found = self._checked(name, self._pending[name]())
+            self._arrays[name] = found
         return found
 
     def take(self, rows: npt.NDArray[Any]) -> Self:
-        """The given rows (indices or a boolean mask), in that order."""
+        """The given rows (indices or a boolean mask), in that order; each column is taken when it is read."""
         index = np.flatnonzero(rows) if rows.dtype == np.bool_ else rows
-        return type(self)(self.frame[index])
+        return self.lazily(len(index), **{name: partial(self._taken, name, index) for name in self.COLUMNS})
+
+    def _taken(self, name: str, index: npt.NDArray[Any]) -> npt.NDArray[Any]:
+        return self.array(name).take(index)

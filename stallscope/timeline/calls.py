@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from enum import IntEnum
+from functools import cached_property, partial
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -10,7 +12,9 @@ import numpy.typing as npt
 from stallscope.model.columns import NO_ROW, Column
 from stallscope.model.events import ApiCalls, Span
 from stallscope.model.names import Names
+from stallscope.timeline.grouping import grouped_order
 from stallscope.timeline.intervals import Int64Array, expand
+from stallscope.timeline.native import halves, sweeps, words
 
 
 class CallKind(IntEnum):
@@ -117,24 +121,22 @@ def kinds_of(names: Names) -> npt.NDArray[np.int8]:
 
 def host_calls(calls: ApiCalls, names: Names) -> HostCalls:
     """Sort by thread and time, classify, and mark the outermost calls."""
-    ordered = calls.take(_by_thread(calls))
-    kind = kinds_of(names)[ordered.name] if len(ordered) else np.empty(0, np.int8)
-    outer = _outermost(ordered.thread, ordered.start_ns, ordered.end_ns)
-    columns = {name: ordered.array(name) for name in ApiCalls.COLUMNS}
-    return HostCalls.of(**columns, kind=kind, outer=outer)
-
-
-def _by_thread(calls: ApiCalls) -> npt.NDArray[np.intp]:
-    """Order by (thread, start), of calls that start together the longest first; the table is sorted by start."""
-    order = np.argsort(calls.thread, kind="stable")
-    start, thread = calls.start_ns[order], calls.thread[order]
-    together = (start[1:] == start[:-1]) & (thread[1:] == thread[:-1])
-    if together.any() or (np.diff(calls.start_ns) < 0).any():
-        return np.lexsort((-calls.end_ns, calls.start_ns, calls.thread))
-    return order
+    ordered = calls.take(grouped_order(calls.thread, calls.start_ns, calls.end_ns, longest_first=True))
+    columns = {name: partial(ordered.array, name) for name in ApiCalls.COLUMNS}
+    return HostCalls.lazily(
+        len(ordered),
+        **columns,
+        kind=lambda: kinds_of(names)[ordered.name],
+        outer=lambda: _outermost(ordered.thread, ordered.start_ns, ordered.end_ns),
+    )
 
 
 def _outermost(thread: npt.NDArray[np.int32], starts: Int64Array, ends: Int64Array) -> npt.NDArray[np.bool_]:
+    native = sweeps()
+    if native is not None:
+        flags = np.empty(len(starts), np.uint8)
+        native("outermost", halves(thread), words(starts), words(ends), len(starts), flags)
+        return flags.view(np.bool_)
     if not len(starts):
         return np.empty(0, np.bool_)
     clock = ThreadClock.of(starts, ends)
@@ -180,18 +182,66 @@ class CallIndex:
     """Which of some disjoint calls of a thread overlap a span? Built once, asked with arrays."""
 
     def __init__(self, calls: HostCalls, rows: Int64Array) -> None:
-        starts, ends, thread = calls.start_ns[rows], calls.end_ns[rows], calls.thread[rows]
-        self._clock = ThreadClock.of(starts, ends)
-        self._starts = self._clock.place(thread, starts)
-        self._ends = self._clock.place(thread, ends)
+        every = len(rows) == len(calls)  # then no copies are needed
         self.rows = rows
+        self._thread = calls.thread if every else calls.thread[rows]
+        self._starts = calls.start_ns if every else calls.start_ns[rows]
+        self._ends = calls.end_ns if every else calls.end_ns[rows]
 
     def overlapping(
-        self, thread: npt.NDArray[np.int32] | Int64Array, starts: Int64Array, ends: Int64Array
+        self, thread: npt.NDArray[np.int32], starts: Int64Array, ends: Int64Array
     ) -> tuple[Int64Array, Int64Array]:
         """Pairs (query, call row) with a common nanosecond; queries without a thread (NO_ROW) have none."""
-        known = thread != NO_ROW
-        first = np.searchsorted(self._ends, self._clock.key(thread, starts), side="right")
-        after = np.searchsorted(self._starts, self._clock.key(thread, ends), side="left")
-        query, position = expand(first, np.where(known, after, first))
+        native = sweeps()
+        if native is None:
+            first, after = self._between(thread, starts, ends)
+        else:
+            first, after = np.empty(len(starts), np.int64), np.empty(len(starts), np.int64)
+            native("overlaps", *self._native(), *_queries(thread, starts, ends), first, after)
+        query, position = expand(first, after)
         return query, self.rows[position]
+
+    def longest_outside(self, thread: npt.NDArray[np.int32], starts: Int64Array, ends: Int64Array) -> Int64Array:
+        """Longest part of each span [start, end) outside the thread's calls; 0 where the thread is unknown."""
+        native = sweeps()
+        if native is None:
+            return self._longest_outside(thread, starts, ends)
+        longest = np.empty(len(starts), np.int64)
+        native("stretches", *self._native(), *_queries(thread, starts, ends), longest)
+        return longest
+
+    def _native(self) -> tuple[npt.NDArray[Any] | int, ...]:
+        threads = int(self._thread[-1]) + 1 if len(self._thread) else 0
+        return halves(self._thread), words(self._starts), words(self._ends), len(self._thread), threads
+
+    @cached_property
+    def _lines(self) -> tuple[ThreadClock, Int64Array, Int64Array]:
+        clock = ThreadClock.of(self._starts, self._ends)
+        return clock, clock.place(self._thread, self._starts), clock.place(self._thread, self._ends)
+
+    def _between(
+        self, thread: npt.NDArray[np.int32], starts: Int64Array, ends: Int64Array
+    ) -> tuple[Int64Array, Int64Array]:
+        clock, line_starts, line_ends = self._lines
+        first = np.searchsorted(line_ends, clock.key(thread, starts), side="right")
+        after = np.searchsorted(line_starts, clock.key(thread, ends), side="left")
+        return first, np.where(thread != NO_ROW, after, first)
+
+    def _longest_outside(self, thread: npt.NDArray[np.int32], starts: Int64Array, ends: Int64Array) -> Int64Array:
+        span: Int64Array = np.where(thread == NO_ROW, 0, ends - starts)
+        query, at = expand(*self._between(thread, starts, ends))
+        if not len(query):
+            return span
+        begins = np.maximum(self._starts[at], starts[query])
+        stops = np.minimum(self._ends[at], ends[query])
+        first = np.concatenate((np.ones(1, np.bool_), query[1:] != query[:-1]))
+        last = np.concatenate((first[1:], np.ones(1, np.bool_)))
+        lead = begins - np.where(first, starts[query], np.concatenate((np.zeros(1, np.int64), stops[:-1])))
+        tail = np.where(last, ends[query] - stops, 0)
+        heads = np.flatnonzero(first)
+        span[query[heads]] = np.maximum.reduceat(np.maximum(lead, tail), heads)
+        return span
+
+
+def _queries(thread: npt.NDArray[np.int32], starts: Int64Array, ends: Int64Array) -> tuple[npt.NDArray[Any] | int, ...]:
+    return halves(thread), words(starts), words(ends), len(starts)

@@ -9,6 +9,7 @@ from stallscope.model.columns import NO_ROW, Column
 from stallscope.model.events import Span
 from stallscope.timeline.calls import CallIndex, HostCalls, ThreadClock
 from stallscope.timeline.intervals import Int64Array
+from stallscope.timeline.native import halves, sweeps, words
 from stallscope.timeline.operations import Operations
 
 
@@ -35,15 +36,30 @@ def find_gaps(operations: Operations, launch: Int64Array, calls: HostCalls, grap
     """All gaps between consecutive operations of a device, over all its streams, contexts and processes."""
     if not len(operations):
         return Gaps.empty()
-    start, end, device = operations.start_ns, operations.end_ns, operations.device
+    neighbours = _neighbours(operations.device, operations.start_ns, operations.end_ns)
+    return _with_host(operations, calls, neighbours, launch, graph)
+
+
+def _neighbours(device: npt.NDArray[np.int32], start: Int64Array, end: Int64Array) -> tuple[Int64Array, Int64Array]:
+    """The operation that ends last before each gap and the one that ends it; rows are by (device, start)."""
+    native = sweeps()
+    if native is None:
+        return _neighbours_by_keys(device, start, end)
+    found = np.empty(len(start), np.int64), np.empty(len(start), np.int64)
+    size = native("gaps", halves(device), words(start), words(end), len(start), *found)
+    return found[0][:size].copy(), found[1][:size].copy()
+
+
+def _neighbours_by_keys(
+    device: npt.NDArray[np.int32], start: Int64Array, end: Int64Array
+) -> tuple[Int64Array, Int64Array]:
     clock = ThreadClock.of(start, end)
     reach_key = clock.key(device, end)
     latest = np.maximum.accumulate(reach_key)
     after = np.flatnonzero((clock.key(device, start)[1:] > latest[:-1]) & (device[1:] == device[:-1])) + 1
     # The row whose end is the running maximum: carry the index of the last record-setter forward.
     setter = np.maximum.accumulate(np.where(reach_key == latest, np.arange(len(latest)), 0))
-    before = setter[after - 1]
-    return _with_host(operations, calls, (before, after), launch, graph)
+    return setter[after - 1], after
 
 
 def _with_host(
@@ -92,21 +108,6 @@ def _threads(operations: Operations, calls: HostCalls, after: Int64Array, call: 
 
 def _longest_stretch(calls: HostCalls, thread: npt.NDArray[np.int32], start: Int64Array, end: Int64Array) -> Int64Array:
     """Longest part of each span [start, end) outside the thread's API calls; 0 where the thread is unknown."""
-    span: Int64Array = np.where(thread == NO_ROW, 0, end - start)
     if not len(calls):
-        return span
-    outer = np.flatnonzero(calls.outer)
-    query, row = CallIndex(calls, outer).overlapping(thread, start, end)
-    if not len(query):
-        return span
-    begins = np.maximum(calls.start_ns[row], start[query])
-    stops = np.minimum(calls.end_ns[row], end[query])
-    first = np.concatenate((np.ones(1, np.bool_), query[1:] != query[:-1]))
-    last = np.concatenate((first[1:], np.ones(1, np.bool_)))
-    lead = begins - np.where(first, start[query], np.concatenate((np.zeros(1, np.int64), stops[:-1])))
-    tail = np.where(last, end[query] - stops, 0)
-    heads = np.flatnonzero(first)
-    longest = np.maximum.reduceat(np.maximum(lead, tail), heads)
-    result: Int64Array = span.copy()
-    result[query[heads]] = longest
-    return result
+        return np.where(thread == NO_ROW, 0, end - start)
+    return CallIndex(calls, np.flatnonzero(calls.outer)).longest_outside(thread, start, end)

@@ -6,10 +6,12 @@ Functions that say "intervals" accept any order and overlap. Everything is vecto
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
+
+from stallscope.timeline.native import UNSORTED, sweeps, words
 
 Int64Array = npt.NDArray[np.int64]
 BoolArray = npt.NDArray[np.bool_]
@@ -20,6 +22,10 @@ class IntervalSet(NamedTuple):
 
     starts: Int64Array
     ends: Int64Array
+
+    def head(self, size: int) -> IntervalSet:
+        """The first intervals, in memory of their own: a set is kept longer than what it was made in."""
+        return IntervalSet(self.starts[:size].copy(), self.ends[:size].copy())
 
     def total_ns(self) -> int:
         """Measure of the set."""
@@ -38,7 +44,13 @@ class IntervalSet(NamedTuple):
 
     def covered(self, starts: Int64Array, ends: Int64Array) -> Int64Array:
         """Measure of the set inside every span [start, end)."""
-        return self.before(ends) - self.before(starts)
+        native = sweeps()
+        if native is None:
+            return self.before(ends) - self.before(starts)
+        mine, spans = (words(self.starts), words(self.ends)), (words(starts), words(ends))
+        found = np.empty(len(spans[0]), np.int64)
+        native("covered", *mine, len(mine[0]), *spans, len(found), found)
+        return found
 
 
 EMPTY = IntervalSet(np.empty(0, np.int64), np.empty(0, np.int64))
@@ -46,6 +58,16 @@ EMPTY = IntervalSet(np.empty(0, np.int64), np.empty(0, np.int64))
 
 def union(starts: Int64Array, ends: Int64Array) -> IntervalSet:
     """The set covered by the intervals; touching ones merge, empty ones vanish."""
+    native = sweeps()
+    if native is None:
+        return _union(starts, ends)
+    starts, ends = words(starts), words(ends)
+    found = IntervalSet(np.empty(len(starts), np.int64), np.empty(len(starts), np.int64))
+    size = native("union", starts, ends, len(starts), *found)
+    return _union(starts, ends) if size == UNSORTED else found.head(size)
+
+
+def _union(starts: Int64Array, ends: Int64Array) -> IntervalSet:
     keep = ends > starts
     starts, ends = starts[keep], ends[keep]
     if not len(starts):
@@ -57,6 +79,17 @@ def union(starts: Int64Array, ends: Int64Array) -> IntervalSet:
     first = np.concatenate((np.ones(1, np.bool_), starts[1:] > reach[:-1]))
     last = np.concatenate((first[1:], np.ones(1, np.bool_)))
     return IntervalSet(starts[first], reach[last])
+
+
+def positions(line: Int64Array, wanted: Int64Array, side: Literal["left", "right"] = "left") -> Int64Array:
+    """`numpy.searchsorted` for questions that mostly come in the order of their answers."""
+    native = sweeps()
+    if native is None:
+        return np.searchsorted(line, wanted, side=side).astype(np.int64, copy=False)
+    line, wanted = words(line), words(wanted)
+    found = np.empty(len(wanted), np.int64)
+    native("positions", line, len(line), wanted, len(wanted), int(side == "right"), found)
+    return found
 
 
 def complement(intervals: IntervalSet, start: int, end: int) -> IntervalSet:
@@ -71,8 +104,8 @@ def intersect(left: IntervalSet, right: IntervalSet) -> IntervalSet:
     """What both sets cover."""
     if not len(left.starts) or not len(right.starts):
         return EMPTY
-    first = np.searchsorted(right.ends, left.starts, side="right")
-    after = np.searchsorted(right.starts, left.ends, side="left")
+    first = positions(right.ends, left.starts, side="right")
+    after = positions(right.starts, left.ends)
     rows, other = expand(first, after)
     starts = np.maximum(left.starts[rows], right.starts[other])
     ends = np.minimum(left.ends[rows], right.ends[other])

@@ -12,7 +12,7 @@ from stallscope.model.columns import NO_ROW
 from stallscope.model.events import ApiCalls, Copies, Kernels, NvtxRanges
 from stallscope.model.trace import Trace
 from stallscope.timeline.blocking import BlockedGaps, blocked_gaps, holding_calls, pageable_copy_calls
-from stallscope.timeline.calls import HostCalls, host_calls
+from stallscope.timeline.calls import CallKind, HostCalls, host_calls
 from stallscope.timeline.gaps import Gaps, find_gaps
 from stallscope.timeline.intervals import Int64Array, IntervalSet, intersect
 from stallscope.timeline.launches import from_graph, launch_rows
@@ -106,6 +106,13 @@ class Timeline:
     def has_graph_runs(self) -> bool:
         """Whole graph executions are in the trace."""
         return bool((self.operations.kind == OperationKind.GRAPH).any())
+
+    @cached_property
+    def hides_graphs(self) -> bool:
+        """Graphs were launched, but their work is in no table: the device may be busy where it looks idle."""
+        if self.trace.capture.graph_trace != "graph" or self.has_graph_runs:
+            return False
+        return bool((self.calls.kind == CallKind.GRAPH_LAUNCH).any())
 
     @cached_property
     def windows(self) -> tuple[DeviceWindow, ...]:

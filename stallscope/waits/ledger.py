@@ -8,7 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from stallscope.model.analysis import UNATTRIBUTED
-from stallscope.timeline.intervals import Int64Array, IntervalSet, expand, union
+from stallscope.timeline.intervals import EMPTY, Int64Array, IntervalSet, expand, positions, subtract, union
+from stallscope.timeline.native import UNSORTED, halves, sweeps, words
 from stallscope.timeline.windows import DeviceWindow
 from stallscope.waits.base import Claims
 
@@ -89,48 +90,57 @@ def settle(windows: tuple[DeviceWindow, ...], claims: Mapping[str, Claims]) -> S
 def _sweep(
     window: DeviceWindow, order: list[str], claims: Mapping[str, Claims], owned: dict[str, Int64Array]
 ) -> dict[str, IntervalSet]:
-    parts = {wait: _disjoint(claims[wait], window) for wait in order}
-    edges = _distinct([*window.window, *(edge for part in parts.values() for edge in part[:2])])
-    lengths = np.diff(edges)
-    free = _inside(edges, window)
-    charges: dict[str, IntervalSet] = {}
+    free, charges = window.window, {}
     for wait in order:
-        starts, ends, rows = parts[wait]
-        part, segment = expand(np.searchsorted(edges, starts), np.searchsorted(edges, ends))
-        mine = free[segment]
-        segment, part = segment[mine], part[mine]
-        free[segment] = False
-        got = np.bincount(rows[part], weights=lengths[segment], minlength=len(owned[wait])).astype(np.int64)
-        owned[wait] += got
-        if len(segment):
-            charges[wait] = union(edges[segment], edges[segment + 1])
-    charges[UNATTRIBUTED] = union(edges[:-1][free], edges[1:][free])
+        got, free = take_claims(free, claims[wait], window.device, owned[wait])
+        if len(got.starts):
+            charges[wait] = got
+    charges[UNATTRIBUTED] = free
     return charges
 
 
-def _distinct(parts: list[Int64Array]) -> Int64Array:
-    """All distinct times, sorted. Every part is sorted already, which a stable sort makes use of."""
-    times: Int64Array = np.sort(np.concatenate(parts), kind="stable")
-    distinct: Int64Array = times[np.concatenate((np.ones(min(1, len(times)), np.bool_), times[1:] != times[:-1]))]
-    return distinct
+def take_claims(
+    free: IntervalSet, claims: Claims, device: int, owned_ns: Int64Array
+) -> tuple[IntervalSet, IntervalSet]:
+    """What the device's claims cover of the free time, and what stays free; `owned_ns` grows by what each claim got.
+
+    Where claims overlap, the one that begins first gets the overlap.
+    """
+    native = sweeps()
+    rows = np.flatnonzero(claims.device == device)
+    if not len(rows) or not len(free.starts):
+        return EMPTY, free
+    if native is None:
+        return _take_claims(free, claims, rows, owned_ns)
+    pieces = len(free.starts) + len(rows)
+    got, left = (IntervalSet(np.empty(pieces, np.int64), np.empty(pieces, np.int64)) for _ in range(2))
+    sizes = np.empty(2, np.int64)
+    spans = words(claims.start_ns), words(claims.end_ns), len(claims)
+    state = native(
+        "claim", *free, len(free.starts), halves(claims.device), *spans, device, owned_ns, *got, *left, sizes
+    )
+    if state == UNSORTED:
+        return _take_claims(free, claims, rows, owned_ns)
+    return got.head(int(sizes[0])), left.head(int(sizes[1]))
 
 
-def _disjoint(claims: Claims, window: DeviceWindow) -> tuple[Int64Array, Int64Array, Int64Array]:
-    """Claims on the device cut to the window's extent, made disjoint (the earlier one keeps the overlap)."""
-    low, high = int(window.window.starts[0]), int(window.window.ends[-1])
-    rows = np.flatnonzero((claims.device == window.device) & (claims.start_ns < high) & (claims.end_ns > low))
+def _take_claims(
+    free: IntervalSet, claims: Claims, rows: Int64Array, owned_ns: Int64Array
+) -> tuple[IntervalSet, IntervalSet]:
+    starts, ends, rows = _disjoint(claims, rows)
+    first, after = positions(free.ends, starts, "right"), positions(free.starts, ends)
+    claim, piece = expand(first, after)
+    got = np.maximum(starts[claim], free.starts[piece]), np.minimum(ends[claim], free.ends[piece])
+    owned_ns += np.bincount(rows[claim], weights=got[1] - got[0], minlength=len(owned_ns)).astype(np.int64)
+    return union(*got), subtract(free, union(starts, ends))
+
+
+def _disjoint(claims: Claims, rows: Int64Array) -> tuple[Int64Array, Int64Array, Int64Array]:
+    """The claims by start, made disjoint (the earlier one keeps the overlap)."""
     if np.any(np.diff(claims.start_ns[rows]) < 0):
         rows = rows[np.argsort(claims.start_ns[rows], kind="stable")]
-    starts = np.maximum(claims.start_ns[rows], low)
-    ends = np.minimum(claims.end_ns[rows], high)
-    if len(rows):
-        reach = np.maximum.accumulate(ends)
-        starts[1:] = np.maximum(starts[1:], reach[:-1])
+    starts, ends = claims.start_ns[rows], claims.end_ns[rows]
+    reach = np.maximum.accumulate(ends)
+    starts[1:] = np.maximum(starts[1:], reach[:-1])
     keep = ends > starts
     return starts[keep], ends[keep], rows[keep]
-
-
-def _inside(edges: Int64Array, window: DeviceWindow) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
-    """Elementary segments that lie in the window."""
-    middle = np.searchsorted(window.window.starts, edges[:-1], side="right") - 1
-    return (middle >= 0) & (edges[:-1] < window.window.ends[np.maximum(middle, 0)])

@@ -9,7 +9,6 @@ from typing import Literal
 from stallscope.model.analysis import DeviceLedger
 from stallscope.model.collection import FLAGS, table_source
 from stallscope.model.findings import Check, Finding
-from stallscope.timeline.calls import CallKind
 from stallscope.timeline.intervals import IntervalSet
 from stallscope.timeline.timeline import Timeline
 from stallscope.waits.base import Detection, Rule, UndecidableError, View
@@ -79,7 +78,7 @@ def _run(timeline: Timeline, rule: Rule) -> _Result:
     if missing:
         tables = (f"{table_source(timeline.trace, table)} not collected: {FLAGS[table]}" for table in missing)
         return _Result("not_applicable", "; ".join(tables))
-    if rule.meta.layer == "idle" and hides_graphs(timeline):
+    if rule.meta.layer == "idle" and timeline.hides_graphs:
         return _Result("not_applicable", GRAPH_REFUSAL)
     try:
         detection = rule.detect(View(timeline, rule.meta))
@@ -88,12 +87,6 @@ def _run(timeline: Timeline, rule: Rule) -> _Result:
     except Exception as error:  # noqa: BLE001 - the check names the broken rule, the other rules still answer
         return _Result("failed", f"{type(error).__name__}: {error}")
     return _Result("clean", detection.reason if detection else "", detection)
-
-
-def hides_graphs(timeline: Timeline) -> bool:
-    """Graphs were launched, but their work is in no table: the device may be busy where it looks idle."""
-    launched = (timeline.calls.kind == CallKind.GRAPH_LAUNCH).any()
-    return bool(launched) and timeline.trace.capture.graph_trace == "graph" and not timeline.has_graph_runs
 
 
 def _ledgers(timeline: Timeline, settlement: Settlement) -> tuple[DeviceLedger, ...]:

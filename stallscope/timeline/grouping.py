@@ -1,0 +1,69 @@
+"""Rows that belong together: their order, their numbers, their sums."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from stallscope.timeline.intervals import Int64Array
+from stallscope.timeline.native import UNSORTED, halves, sweeps, words
+
+_SPARSE = 1024
+"""Counting rows by group pays while the highest group number is at most this, or twice the rows."""
+
+
+def grouped_order(
+    group: npt.NDArray[np.int32], starts: Int64Array, ends: Int64Array, *, longest_first: bool = False
+) -> Int64Array:
+    """Order of the rows by (group, start, end); `longest_first` puts the later end first where starts are equal."""
+    native, count = sweeps(), len(group)
+    if native is not None and count and int(group.min()) >= 0 and int(group.max()) < max(2 * count, _SPARSE):
+        group, starts, ends = halves(group), words(starts), words(ends)
+        order = np.empty(count, np.int64)
+        sign = -1 if longest_first else 1
+        if native("order", group, starts, ends, count, int(group.max()) + 1, sign, order) != UNSORTED:
+            return order
+    return np.lexsort((-ends if longest_first else ends, starts, group)).astype(np.int64, copy=False)
+
+
+class Groups(NamedTuple):
+    """Equal rows: `of[row]` is the number of the row's group, `first[group]` the row where it is first seen.
+
+    Groups are numbered in the order in which they are first seen.
+    """
+
+    of: Int64Array
+    first: Int64Array
+
+    def sizes(self) -> Int64Array:
+        """Rows of every group."""
+        return np.bincount(self.of, minlength=len(self.first)).astype(np.int64, copy=False)
+
+    def sums(self, values: Int64Array) -> Int64Array:
+        """Exact sum of the values of every group (below 2^53, which is a hundred days)."""
+        return np.bincount(self.of, weights=values, minlength=len(self.first)).astype(np.int64)
+
+
+def groups(*columns: npt.NDArray[Any]) -> Groups:
+    """Rows that are equal in all the integer columns (which are of the same length)."""
+    native, count = sweeps(), len(columns[0])
+    if native is None:
+        return _groups(columns)
+    keys = [np.ascontiguousarray(column.view(np.int8) if column.dtype == np.bool_ else column) for column in columns]
+    pointers = np.array([key.ctypes.data for key in keys], np.uint64)
+    of, first = np.empty(count, np.int64), np.empty(count, np.int64)
+    size = native("groups", pointers, halves([key.itemsize for key in keys]), len(keys), count, of, first)
+    return Groups(of, first[:size].copy())
+
+
+def _groups(columns: tuple[npt.NDArray[Any], ...]) -> Groups:
+    number = np.zeros(len(columns[0]), np.int64)
+    for column in columns:
+        _, own = np.unique(column, return_inverse=True)
+        _, number = np.unique(number * (int(own.max(initial=0)) + 1) + own, return_inverse=True)
+    _, first = np.unique(number, return_index=True)
+    rank = np.empty(len(first), np.int64)
+    rank[np.argsort(first, kind="stable")] = np.arange(len(first))
+    return Groups(rank[number], np.sort(first).astype(np.int64, copy=False))

@@ -1,0 +1,76 @@
+"""The compiled loops of `sweeps.c`, where they were built."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+LIBRARY = Path(__file__).with_name("_sweeps.so")
+
+_P, _I64, _I32 = ctypes.c_void_p, ctypes.c_int64, ctypes.c_int32
+_SPANS = (_P, _P, _I64)
+_THREAD_SPANS = (_P, _P, _P, _I64, _I32)
+_SIGNATURES: dict[str, tuple[Any, tuple[Any, ...]]] = {
+    "positions": (None, (_P, _I64, _P, _I64, ctypes.c_int, _P)),
+    "union": (_I64, (*_SPANS, _P, _P)),
+    "covered": (ctypes.c_int, (*_SPANS, *_SPANS, _P)),
+    "order": (ctypes.c_int, (_P, *_SPANS, _I32, ctypes.c_int, _P)),
+    "outermost": (None, (_P, *_SPANS, _P)),
+    "gaps": (_I64, (_P, *_SPANS, _P, _P)),
+    "overlaps": (ctypes.c_int, (*_THREAD_SPANS, _P, *_SPANS, _P, _P)),
+    "stretches": (ctypes.c_int, (*_THREAD_SPANS, _P, *_SPANS, _P)),
+    "claim": (ctypes.c_int, (*_SPANS, _P, *_SPANS, _I32, _P, _P, _P, _P, _P, _P)),
+    "nesting": (ctypes.c_int, (*_SPANS, _P, _P)),
+    "innermost": (ctypes.c_int, (_P, _P, _P, _P, _I64, _I32, _P, *_SPANS[1:], _P)),
+    "groups": (_I64, (_P, _P, _I32, _I64, _P, _P)),
+}
+
+
+class Sweeps:
+    """Calls a function of the library with arrays in place of pointers; they must be contiguous and of its dtypes."""
+
+    def __init__(self, library: ctypes.CDLL) -> None:
+        self._functions = {}
+        for name, (result, arguments) in _SIGNATURES.items():
+            function = getattr(library, f"stallscope_{name}")
+            function.restype, function.argtypes = result, arguments
+            self._functions[name] = function
+
+    def __call__(self, name: str, *arguments: npt.NDArray[Any] | int) -> int:
+        """Run it; raises MemoryError when it had none left."""
+        result = self._functions[name](*(a.ctypes.data if isinstance(a, np.ndarray) else a for a in arguments))
+        if result == NO_MEMORY:
+            raise MemoryError(name)
+        return int(result or 0)
+
+
+NO_MEMORY = -1
+UNSORTED = -2
+"""The rows are not in the order in which the loop needs them."""
+
+
+@cache
+def sweeps() -> Sweeps | None:
+    """The compiled loops, or None where they were not built or are switched off (STALLSCOPE_PURE)."""
+    if os.environ.get("STALLSCOPE_PURE") or not LIBRARY.is_file():
+        return None
+    try:
+        return Sweeps(ctypes.CDLL(str(LIBRARY)))
+    except (OSError, AttributeError):
+        return None
+
+
+def words(values: npt.ArrayLike) -> npt.NDArray[np.int64]:
+    """Contiguous int64, as the loops read times and rows."""
+    return np.ascontiguousarray(values, np.int64)
+
+
+def halves(values: npt.ArrayLike) -> npt.NDArray[np.int32]:
+    """Contiguous int32, as the loops read threads and devices."""
+    return np.ascontiguousarray(values, np.int32)

@@ -1,0 +1,371 @@
+/* Single passes over sorted times for which numpy would need several passes and as many temporary arrays.
+ *
+ * Every function has the same one in Python beside its caller (`sweeps.py`), which gives identical results and is used
+ * where this file was not compiled. The caller owns all memory and gives outputs their largest possible size; lengths
+ * and positions are checked there, nothing here reads beyond the lengths it is given.
+ */
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { NO_ROW = -1, NO_MEMORY = -1, UNSORTED = -2 };
+
+static int64_t min64(int64_t a, int64_t b) { return a < b ? a : b; }
+static int64_t max64(int64_t a, int64_t b) { return a > b ? a : b; }
+
+/* First place in line[low, high) whose value is > wanted (right) or >= wanted. */
+static int64_t bisect(const int64_t *line, int64_t low, int64_t high, int64_t wanted, int right) {
+    while (low < high) {
+        int64_t middle = low + (high - low) / 2;
+        if (line[middle] < wanted || (right && line[middle] == wanted)) low = middle + 1;
+        else high = middle;
+    }
+    return low;
+}
+
+/* The same, looking near `hint` first: consecutive questions mostly have neighbouring answers. */
+static int64_t near(const int64_t *line, int64_t low, int64_t high, int64_t hint, int64_t wanted, int right) {
+    int64_t step = 1;
+    if (hint > low && !(line[hint - 1] < wanted || (right && line[hint - 1] == wanted))) {
+        high = hint - 1;
+        while (high - step >= low && !(line[high - step] < wanted || (right && line[high - step] == wanted))) {
+            high -= step;
+            step *= 2;
+        }
+        return bisect(line, max64(low, high - step), high, wanted, right);
+    }
+    low = hint;
+    while (low + step <= high && (line[low + step - 1] < wanted || (right && line[low + step - 1] == wanted))) {
+        low += step;
+        step *= 2;
+    }
+    return bisect(line, low, min64(high, low + step), wanted, right);
+}
+
+/* numpy.searchsorted */
+void stallscope_positions(
+    const int64_t *line, int64_t length, const int64_t *wanted, int64_t count, int right, int64_t *found
+) {
+    int64_t hint = 0;
+    for (int64_t i = 0; i < count; i++) found[i] = hint = near(line, 0, length, hint, wanted[i], right);
+}
+
+/* Union of intervals sorted by start; returns its size, or UNSORTED. */
+int64_t stallscope_union(
+    const int64_t *starts, const int64_t *ends, int64_t count, int64_t *union_starts, int64_t *union_ends
+) {
+    int64_t size = 0, before = INT64_MIN;
+    for (int64_t i = 0; i < count; i++) {
+        if (ends[i] <= starts[i]) continue;
+        if (starts[i] < before) return UNSORTED;
+        before = starts[i];
+        if (size && starts[i] <= union_ends[size - 1]) {
+            union_ends[size - 1] = max64(union_ends[size - 1], ends[i]);
+        } else {
+            union_starts[size] = starts[i];
+            union_ends[size++] = ends[i];
+        }
+    }
+    return size;
+}
+
+/* Measure of a set of `length` intervals in (-inf, t); `full[i]` is the measure of its first i intervals. */
+static int64_t before(
+    const int64_t *starts, const int64_t *ends, const int64_t *full, int64_t length, int64_t *hint, int64_t time
+) {
+    int64_t row = *hint = near(starts, 0, length, *hint, time, 1);
+    return row ? full[row - 1] + min64(time, ends[row - 1]) - starts[row - 1] : 0;
+}
+
+/* Measure of the set inside every span. */
+int stallscope_covered(
+    const int64_t *set_starts, const int64_t *set_ends, int64_t length,
+    const int64_t *starts, const int64_t *ends, int64_t count, int64_t *covered
+) {
+    int64_t *full = malloc(sizeof *full * (size_t)(length + 1)), low = 0, high = 0;
+    if (!full) return NO_MEMORY;
+    full[0] = 0;
+    for (int64_t i = 0; i < length; i++) full[i + 1] = full[i] + set_ends[i] - set_starts[i];
+    for (int64_t i = 0; i < count; i++) {
+        covered[i] = before(set_starts, set_ends, full, length, &high, ends[i])
+            - before(set_starts, set_ends, full, length, &low, starts[i]);
+    }
+    free(full);
+    return 0;
+}
+
+/* Rows by group, in each group as they come; returns UNSORTED where a group's rows are not by (start, -end * sign). */
+int stallscope_order(
+    const int32_t *group, const int64_t *starts, const int64_t *ends, int64_t count, int32_t groups, int sign,
+    int64_t *order
+) {
+    int64_t *next = calloc((size_t)groups + 1, sizeof *next);
+    if (!next) return NO_MEMORY;
+    for (int64_t i = 0; i < count; i++) next[group[i] + 1]++;
+    for (int32_t g = 0; g < groups; g++) next[g + 1] += next[g];
+    for (int64_t i = 0; i < count; i++) order[next[group[i]]++] = i;
+    free(next);
+    for (int64_t k = 1; k < count; k++) {
+        int64_t a = order[k - 1], b = order[k];
+        if (group[a] != group[b] || starts[a] < starts[b]) continue;
+        if (starts[a] > starts[b] || sign * ends[a] > sign * ends[b]) return UNSORTED;
+    }
+    return 0;
+}
+
+/* Flags the spans that begin when all earlier ones of their group have ended; rows are by (group, start). */
+void stallscope_outermost(
+    const int32_t *group, const int64_t *starts, const int64_t *ends, int64_t count, uint8_t *outer
+) {
+    int64_t reach = 0;
+    for (int64_t i = 0; i < count; i++) {
+        int fresh = !i || group[i] != group[i - 1];
+        outer[i] = fresh || starts[i] >= reach;
+        reach = fresh ? ends[i] : max64(reach, ends[i]);
+    }
+}
+
+/* Pairs of rows (by device and start) with nothing running between them: the last to end, the next to begin. */
+int64_t stallscope_gaps(
+    const int32_t *device, const int64_t *starts, const int64_t *ends, int64_t count, int64_t *before, int64_t *after
+) {
+    int64_t gaps = 0, last = 0;
+    for (int64_t i = 1; i < count; i++) {
+        int same = device[i] == device[i - 1];
+        if (same && starts[i] > ends[last]) {
+            before[gaps] = last;
+            after[gaps++] = i;
+        }
+        if (!same || ends[i] >= ends[last]) last = i;
+    }
+    return gaps;
+}
+
+/* The rows of each thread in a table sorted by thread, and where its last question was answered. */
+typedef struct {
+    int64_t first, after, hint;
+} rows_of;
+
+static rows_of *rows_by_thread(const int32_t *thread, int64_t count, int32_t threads) {
+    rows_of *found = malloc(sizeof *found * ((size_t)threads + 1));
+    int64_t row = 0;
+    for (int32_t t = 0; found && t < threads; t++) {
+        found[t].first = found[t].hint = row;
+        while (row < count && thread[row] == t) row++;
+        found[t].after = row;
+    }
+    return found;
+}
+
+/* Range [first, after) of the disjoint calls (by thread and start) that share a nanosecond with each query. */
+int stallscope_overlaps(
+    const int32_t *thread, const int64_t *starts, const int64_t *ends, int64_t count, int32_t threads,
+    const int32_t *asked, const int64_t *from, const int64_t *to, int64_t queries, int64_t *first, int64_t *after
+) {
+    rows_of *rows = rows_by_thread(thread, count, threads);
+    if (!rows) return NO_MEMORY;
+    for (int64_t q = 0; q < queries; q++) {
+        int32_t t = asked[q];
+        first[q] = after[q] = 0;
+        if (t < 0 || t >= threads) continue;
+        first[q] = rows[t].hint = near(ends, rows[t].first, rows[t].after, rows[t].hint, from[q], 1);
+        after[q] = near(starts, rows[t].first, rows[t].after, rows[t].hint, to[q], 0);
+    }
+    free(rows);
+    return 0;
+}
+
+/* Longest part of each query [from, to) outside the disjoint calls of its thread. */
+int stallscope_stretches(
+    const int32_t *thread, const int64_t *starts, const int64_t *ends, int64_t count, int32_t threads,
+    const int32_t *asked, const int64_t *from, const int64_t *to, int64_t queries, int64_t *longest
+) {
+    rows_of *rows = rows_by_thread(thread, count, threads);
+    if (!rows) return NO_MEMORY;
+    for (int64_t q = 0; q < queries; q++) {
+        int32_t t = asked[q];
+        longest[q] = 0;
+        if (t < 0) continue;
+        int64_t at = from[q], row = 0, after = 0;
+        if (t < threads) {
+            after = rows[t].after;
+            row = rows[t].hint = near(ends, rows[t].first, after, rows[t].hint, from[q], 1);
+        }
+        for (; row < after && starts[row] < to[q]; row++) {
+            longest[q] = max64(longest[q], max64(starts[row], from[q]) - at);
+            at = min64(ends[row], to[q]);
+        }
+        longest[q] = max64(longest[q], to[q] - at);
+    }
+    free(rows);
+    return 0;
+}
+
+typedef struct {
+    int64_t *starts, *ends, size;
+} intervals;
+
+static void append(intervals *set, int64_t start, int64_t end) {
+    if (start >= end) return;
+    if (set->size && set->ends[set->size - 1] == start) {
+        set->ends[set->size - 1] = end;
+        return;
+    }
+    set->starts[set->size] = start;
+    set->ends[set->size++] = end;
+}
+
+/* Gives the device's claims (by start) what they cover of the free intervals, to the first of those that overlap.
+ *
+ * `owned` grows by what each claim got, `got` is all of it together, `left` what stays free; sizes are returned in
+ * `sizes` (got, left). Returns UNSORTED before anything is written when the claims are not by start.
+ */
+int stallscope_claim(
+    const int64_t *free_starts, const int64_t *free_ends, int64_t free_count, const int32_t *device,
+    const int64_t *starts, const int64_t *ends, int64_t count, int32_t wanted, int64_t *owned,
+    int64_t *got_starts, int64_t *got_ends, int64_t *left_starts, int64_t *left_ends, int64_t *sizes
+) {
+    int64_t last = INT64_MIN;
+    for (int64_t i = 0; i < count; i++) {
+        if (device[i] != wanted) continue;
+        if (starts[i] < last) return UNSORTED;
+        last = starts[i];
+    }
+    intervals got = {got_starts, got_ends, 0}, left = {left_starts, left_ends, 0};
+    int64_t f = 0, reach = INT64_MIN, from = free_count ? free_starts[0] : 0;
+    for (int64_t i = 0; i < count && f < free_count; i++) {
+        if (device[i] != wanted || ends[i] <= reach) continue;
+        int64_t start = max64(starts[i], reach), end = ends[i];
+        reach = end;
+        while (f < free_count && free_starts[f] < end) {
+            int64_t low = max64(from, start), high = min64(free_ends[f], end);
+            if (low < high) {
+                append(&left, from, low);
+                append(&got, low, high);
+                owned[i] += high - low;
+                from = high;
+            }
+            if (free_ends[f] > end) break;
+            append(&left, from, free_ends[f]);
+            if (++f < free_count) from = free_starts[f];
+        }
+    }
+    for (; f < free_count; f++, from = f < free_count ? free_starts[f] : 0) append(&left, from, free_ends[f]);
+    sizes[0] = got.size;
+    sizes[1] = left.size;
+    return 0;
+}
+
+/* Row of the range around each (by start, longest first), NO_ROW for none, and how deep it lies.
+ *
+ * Returns 1 when ranges cross: one that has begun inside another ends behind it.
+ */
+int stallscope_nesting(const int64_t *starts, const int64_t *ends, int64_t count, int64_t *parent, int64_t *depth) {
+    int64_t open = NO_ROW;
+    int crossing = 0;
+    for (int64_t i = 0; i < count; i++) {
+        while (open != NO_ROW && ends[open] <= starts[i]) open = parent[open];
+        crossing |= open != NO_ROW && ends[open] < ends[i];
+        parent[i] = open;
+        depth[i] = open == NO_ROW ? 0 : depth[open] + 1;
+        open = i;
+    }
+    return crossing;
+}
+
+/* Innermost range open on a thread at a time, or NO_ROW; ranges are by (thread, start), longest first. */
+int stallscope_innermost(
+    const int32_t *thread, const int64_t *starts, const int64_t *ends, const int64_t *parent, int64_t count,
+    int32_t threads, const int32_t *asked, const int64_t *times, int64_t queries, int64_t *found
+) {
+    rows_of *rows = rows_by_thread(thread, count, threads);
+    if (!rows) return NO_MEMORY;
+    for (int64_t q = 0; q < queries; q++) {
+        int32_t t = asked[q];
+        found[q] = NO_ROW;
+        if (t < 0 || t >= threads) continue;
+        int64_t row = rows[t].hint = near(starts, rows[t].first, rows[t].after, rows[t].hint, times[q], 1);
+        row = row > rows[t].first ? row - 1 : NO_ROW;
+        while (row != NO_ROW && ends[row] <= times[q]) row = parent[row];
+        found[q] = row;
+    }
+    free(rows);
+    return 0;
+}
+
+static int64_t cell(const void *column, int32_t bytes, int64_t row) {
+    if (bytes == 8) return ((const int64_t *)column)[row];
+    if (bytes == 4) return ((const int32_t *)column)[row];
+    return ((const int8_t *)column)[row];
+}
+
+typedef struct {
+    const void *const *columns;
+    const int32_t *bytes;
+    int32_t width;
+} key_columns;
+
+static uint64_t hash_of(const key_columns *keys, int64_t row) {
+    uint64_t hash = 0;
+    for (int32_t c = 0; c < keys->width; c++) {
+        hash = (hash ^ (uint64_t)cell(keys->columns[c], keys->bytes[c], row)) * 0x9E3779B97F4A7C15u;
+        hash ^= hash >> 32;
+    }
+    return hash;
+}
+
+static int equal(const key_columns *keys, int64_t a, int64_t b) {
+    for (int32_t c = 0; c < keys->width; c++)
+        if (cell(keys->columns[c], keys->bytes[c], a) != cell(keys->columns[c], keys->bytes[c], b)) return 0;
+    return 1;
+}
+
+/* Open addressing: `slots` hold group numbers, `hashes` what each group hashes to. */
+typedef struct {
+    int64_t *slots, groups;
+    uint64_t *hashes, capacity;
+} group_table;
+
+/* Makes the table four times larger; 0 when there is no memory for it. */
+static int grow(group_table *table) {
+    uint64_t capacity = table->capacity ? table->capacity * 4 : 1024;
+    int64_t *slots = realloc(table->slots, sizeof *slots * capacity);
+    if (slots) table->slots = slots;
+    uint64_t *hashes = slots ? realloc(table->hashes, sizeof *hashes * capacity) : NULL;
+    if (!hashes) return 0;
+    table->hashes = hashes;
+    table->capacity = capacity;
+    memset(slots, 0xff, sizeof *slots * capacity);
+    for (int64_t g = 0; g < table->groups; g++) {
+        uint64_t at = hashes[g] & (capacity - 1);
+        while (slots[at] != NO_ROW) at = (at + 1) & (capacity - 1);
+        slots[at] = g;
+    }
+    return 1;
+}
+
+/* Number of the distinct row (over all columns) of every row, and where each distinct one first stands. */
+int64_t stallscope_groups(
+    const void *const *columns, const int32_t *bytes, int32_t width, int64_t count, int64_t *group, int64_t *first
+) {
+    key_columns keys = {columns, bytes, width};
+    group_table table = {NULL, 0, NULL, 0};
+    int complete = grow(&table);
+    for (int64_t i = 0; complete && i < count; i++) {
+        uint64_t hash = hash_of(&keys, i), at = hash & (table.capacity - 1);
+        int64_t found;
+        while ((found = table.slots[at]) != NO_ROW && (table.hashes[found] != hash || !equal(&keys, first[found], i)))
+            at = (at + 1) & (table.capacity - 1);
+        if (found == NO_ROW) {
+            found = table.groups++;
+            first[found] = i;
+            table.hashes[found] = hash;
+            table.slots[at] = found;
+            if ((uint64_t)table.groups * 2 > table.capacity) complete = grow(&table);
+        }
+        group[i] = found;
+    }
+    free(table.slots);
+    free(table.hashes);
+    return complete ? table.groups : NO_MEMORY;
+}

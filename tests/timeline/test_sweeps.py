@@ -1,0 +1,147 @@
+"""The compiled loops against numpy: the same arrays for any times."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import TypeVar
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from stallscope.model.columns import NO_ROW
+from stallscope.timeline.calls import CallIndex, HostCalls, host_calls
+from stallscope.timeline.gaps import _neighbours, _neighbours_by_keys
+from stallscope.timeline.grouping import grouped_order, groups
+from stallscope.timeline.intervals import IntervalSet, positions, union
+from stallscope.timeline.native import sweeps
+from stallscope.waits.base import Claims
+from stallscope.waits.ledger import take_claims
+
+T = TypeVar("T")
+Int64Array = npt.NDArray[np.int64]
+
+pytestmark = pytest.mark.skipif(sweeps() is None, reason="the loops were not compiled (no C compiler)")
+
+time = st.integers(-20, 60)
+spans = st.lists(st.tuples(time, st.integers(0, 9)), max_size=25)
+owned_spans = st.lists(st.tuples(st.integers(0, 3), time, st.integers(0, 9)), max_size=25)
+queries = st.lists(st.tuples(st.integers(-1, 4), time, st.integers(0, 30)), max_size=25)
+
+
+def in_numpy(question: Callable[[], T]) -> T:
+    """Ask without the library."""
+    with pytest.MonkeyPatch.context() as patch:
+        for module in MODULES:
+            patch.setattr(f"stallscope.{module}.sweeps", lambda: None)
+        return question()
+
+
+MODULES = ("timeline.intervals", "timeline.grouping", "timeline.calls", "timeline.gaps", "waits.ledger")
+
+
+def columns(rows: list[tuple[int, ...]], width: int) -> Iterator[Int64Array]:
+    """The columns of rows; the last one is a length and becomes an end."""
+    table = np.array(rows, np.int64).reshape(-1, width)
+    for k in range(width - 1):
+        yield table[:, k]
+    yield table[:, width - 2] + table[:, width - 1]
+
+
+def same(left: object, right: object) -> None:
+    np.testing.assert_equal(left, right)
+
+
+@given(st.lists(time, max_size=25), st.lists(time, max_size=25), st.sampled_from(["left", "right"]))
+def test_positions(line: list[int], wanted: list[int], side: str) -> None:
+    ordered, asked = np.sort(np.array(line, np.int64)), np.array(wanted, np.int64)
+    same(positions(ordered, asked, side), np.searchsorted(ordered, asked, side=side))  # type: ignore[arg-type, call-overload]
+
+
+@given(st.integers(0, 2**40), st.lists(st.integers(0, 2**41), min_size=40, max_size=400))
+def test_positions_of_distant_times(seed: int, line: list[int]) -> None:
+    ordered = np.sort(np.array(line, np.int64))
+    asked = np.random.default_rng(seed).integers(-5, 2**41, 300)
+    same(positions(ordered, asked), np.searchsorted(ordered, asked))
+    same(positions(ordered, np.sort(asked), "right"), np.searchsorted(ordered, np.sort(asked), side="right"))
+
+
+@given(spans, spans)
+def test_union_and_cover(left: list[tuple[int, int]], right: list[tuple[int, int]]) -> None:
+    starts, ends = columns(left, 2)
+    found = union(starts, ends)
+    same(found, in_numpy(lambda: union(starts, ends)))
+    asked = tuple(columns(right, 2))
+    same(found.covered(*asked), in_numpy(lambda: found.covered(*asked)))
+
+
+@given(owned_spans, st.booleans())
+def test_order(rows: list[tuple[int, int, int]], longest_first: bool) -> None:  # noqa: FBT001
+    group, starts, ends = columns(rows, 3)
+
+    def ask() -> Int64Array:
+        return grouped_order(group.astype(np.int32), starts, ends, longest_first=longest_first)
+
+    same(ask(), in_numpy(ask))
+
+
+@given(st.lists(st.tuples(st.integers(-2, 2), st.booleans(), st.integers(0, 2**40)), max_size=40))
+def test_groups(rows: list[tuple[int, bool, int]]) -> None:
+    table = np.array(rows, np.int64).reshape(-1, 3)
+    keys = table[:, 0].astype(np.int32), table[:, 1].astype(np.bool_), table[:, 2]
+    same(groups(*keys), in_numpy(lambda: groups(*keys)))
+
+
+def test_many_groups() -> None:
+    keys = np.random.default_rng(3).integers(0, 5000, 20_000)
+    same(groups(keys, keys % 7), in_numpy(lambda: groups(keys, keys % 7)))
+
+
+@given(owned_spans)
+def test_gaps(rows: list[tuple[int, int, int]]) -> None:
+    device, starts, ends = columns(rows, 3)
+    order = np.lexsort((ends, starts, device))
+    if len(order):
+        table = device[order].astype(np.int32), starts[order], ends[order]
+        same(_neighbours(*table), _neighbours_by_keys(*table))
+
+
+def calls_of(rows: list[tuple[int, int, int]]) -> HostCalls:
+    from stallscope.model.events import ApiCalls
+    from stallscope.model.names import Names
+
+    thread, starts, ends = columns(sorted(rows, key=lambda row: row[1]), 3)
+    rest = {name: np.zeros(len(thread)) for name in ApiCalls.COLUMNS.keys() - {"thread", "start_ns", "end_ns"}}
+    return host_calls(ApiCalls.of(thread=thread, start_ns=starts, end_ns=ends, **rest), Names())
+
+
+@given(owned_spans, queries)
+def test_calls(rows: list[tuple[int, int, int]], asked: list[tuple[int, int, int]]) -> None:
+    thread, starts, ends = columns(asked, 3)
+
+    def ask() -> tuple[object, ...]:
+        calls = calls_of(rows)
+        index = CallIndex(calls, np.flatnonzero(calls.outer))
+        spans = thread.astype(np.int32), starts, ends
+        return calls.outer, index.overlapping(*spans), index.longest_outside(*spans)
+
+    same(ask(), in_numpy(ask))
+
+
+@given(owned_spans, spans, st.booleans())
+def test_claims(rows: list[tuple[int, int, int]], open_to: list[tuple[int, int]], by_start: bool) -> None:  # noqa: FBT001
+    device, starts, ends = columns(sorted(rows) if by_start else rows, 3)
+    rest = {name: np.full(len(device), NO_ROW) for name in Claims.COLUMNS.keys() - {"device", "start_ns", "end_ns"}}
+    claims = Claims.of(device=device, start_ns=starts, end_ns=ends, **rest)
+    free = union(*columns(open_to, 2))
+
+    def ask() -> tuple[IntervalSet, IntervalSet, Int64Array]:
+        owned = np.zeros(len(claims), np.int64)
+        return *take_claims(free, claims, 1, owned), owned
+
+    got, left, owned = ask()
+    same((got, left, owned), in_numpy(ask))
+    assert got.total_ns() + left.total_ns() == free.total_ns()
+    assert owned.sum() == got.total_ns()
