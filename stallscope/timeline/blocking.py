@@ -19,7 +19,7 @@ from stallscope.model.columns import NO_ROW, Column
 from stallscope.model.events import Copies, MemoryKind, Span
 from stallscope.timeline.calls import CallIndex, CallKind, HostCalls, ThreadClock
 from stallscope.timeline.gaps import Gaps
-from stallscope.timeline.intervals import Int64Array, IntervalSet
+from stallscope.timeline.intervals import Int64Array, IntervalSet, is_one_of
 from stallscope.timeline.operations import OperationKind, Operations
 
 CLOCK_SLACK_NS = 2_000
@@ -60,7 +60,7 @@ def pageable_copy_calls(operations: Operations, launch: Int64Array, copies: Copi
 
 def holding_calls(calls: HostCalls, pageable: Int64Array) -> Int64Array:
     """Outermost calls that may hold their thread back, by (thread, start)."""
-    holds = ~np.isin(calls.kind, ASYNCHRONOUS)
+    holds = ~is_one_of(calls.kind, ASYNCHRONOUS)
     holds[pageable] = True
     rows = np.flatnonzero(holds)
     clock = ThreadClock.of(calls.start_ns[rows], calls.end_ns[rows])

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from functools import reduce
 from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from stallscope.timeline.intervals import Int64Array
-from stallscope.timeline.native import UNSORTED, halves, sweeps, words
+from stallscope.timeline.native import TOO_MANY, TOO_WIDE, UNSORTED, halves, sweeps, words
 
 _SPARSE = 1024
 """Counting rows by group pays while the highest group number is at most this, or twice the rows."""
@@ -48,14 +49,29 @@ class Groups(NamedTuple):
 
 def groups(*columns: npt.NDArray[Any]) -> Groups:
     """Rows that are equal in all the integer columns (which are of the same length)."""
+    found = groups_up_to(len(columns[0]), *columns)
+    assert found is not None  # there are never more groups than rows  # noqa: S101
+    return found
+
+
+def groups_up_to(most: int, *columns: npt.NDArray[Any]) -> Groups | None:
+    """The same, or None when there are more than `most` groups."""
     native, count = sweeps(), len(columns[0])
     if native is None:
-        return _groups(columns)
+        found = _groups(columns)
+        return found if len(found.first) <= most else None
     keys = [np.ascontiguousarray(column.view(np.int8) if column.dtype == np.bool_ else column) for column in columns]
     pointers = np.array([key.ctypes.data for key in keys], np.uint64)
     of, first = np.empty(count, np.int64), np.empty(count, np.int64)
-    size = native("groups", pointers, halves([key.itemsize for key in keys]), len(keys), count, of, first)
-    return Groups(of, first[:size].copy())
+    size = native("groups", pointers, halves([key.itemsize for key in keys]), len(keys), count, most, of, first)
+    if size == TOO_WIDE:
+        return groups_up_to(most, _narrowed(keys))
+    return None if size == TOO_MANY else Groups(of, first[:size].copy())
+
+
+def _narrowed(columns: list[npt.NDArray[Any]]) -> Int64Array:
+    """One column for several that together have more than 64 bits: group numbers have half as many at most."""
+    return reduce(lambda left, right: groups(left, right).of, (groups(column).of for column in columns))
 
 
 def _groups(columns: tuple[npt.NDArray[Any], ...]) -> Groups:

@@ -26,9 +26,9 @@ _SIGNATURES: dict[str, tuple[Any, tuple[Any, ...]]] = {
     "overlaps": (ctypes.c_int, (*_THREAD_SPANS, _P, *_SPANS, _P, _P)),
     "stretches": (ctypes.c_int, (*_THREAD_SPANS, _P, *_SPANS, _P)),
     "claim": (ctypes.c_int, (*_SPANS, _P, *_SPANS, _I32, _P, _P, _P, _P, _P, _P)),
-    "nesting": (ctypes.c_int, (*_SPANS, _P, _P)),
+    "nesting": (None, (*_SPANS, _P, _P)),
     "innermost": (ctypes.c_int, (_P, _P, _P, _P, _I64, _I32, _P, *_SPANS[1:], _P)),
-    "groups": (_I64, (_P, _P, _I32, _I64, _P, _P)),
+    "groups": (_I64, (_P, _P, _I32, _I64, _I64, _P, _P)),
 }
 
 
@@ -53,6 +53,10 @@ class Sweeps:
 NO_MEMORY = -1
 UNSORTED = -2
 """The rows are not in the order in which the loop needs them."""
+TOO_MANY = -3
+"""There are more groups than asked for."""
+TOO_WIDE = -4
+"""A row of the key columns does not fit into 64 bits."""
 
 
 @cache

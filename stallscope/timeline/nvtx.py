@@ -12,7 +12,9 @@ from stallscope.model.columns import NO_ROW
 from stallscope.model.events import FRAMEWORK_DOMAINS, NvtxRanges
 from stallscope.model.names import Names
 from stallscope.timeline.calls import ThreadClock
-from stallscope.timeline.intervals import Int64Array, IntervalSet, expand, union
+from stallscope.timeline.grouping import grouped_order, groups
+from stallscope.timeline.intervals import Int64Array, IntervalSet, positions, union
+from stallscope.timeline.native import halves, sweeps, words
 
 # Domains in which tools and libraries annotate themselves: they are no part of the user's nesting.
 TOOL_DOMAINS = r"(?i)^(nccl|cccl|cub|thrust|gil trace|cublas|cudnn|cusolver|cusparse|tsl|rmm|libcudf|legate|ucx)"
@@ -42,20 +44,35 @@ class RangeTree:
     def __init__(self, ranges: NvtxRanges, names: Names, process_of_thread: npt.NDArray[np.int32]) -> None:
         own = ~names.matching(TOOL_DOMAINS)[ranges.domain] if len(ranges) else np.empty(0, np.bool_)
         order = np.flatnonzero(own)
-        order = order[np.lexsort((-ranges.end_ns[order], ranges.start_ns[order], ranges.thread[order]))]
-        self._clock = ThreadClock.of(ranges.start_ns[order], ranges.end_ns[order])
-        order = order[_shallow(ranges, order, self._clock)]
-        self.ranges = ranges.take(order)
-        self._starts = self._clock.key(self.ranges.thread, self.ranges.start_ns)
-        self.parent = _parents(self._starts, self._clock.key(self.ranges.thread, self.ranges.end_ns))
+        times = ranges.start_ns[order], ranges.end_ns[order]
+        order = order[grouped_order(ranges.thread[order], *times, longest_first=True)]
+        self._clock = ThreadClock.of(*times)
+        self._nest(ranges.take(order))
+        if self._depth.max(initial=0) >= MAX_NESTING:
+            self._nest(self.ranges.take(self._depth < MAX_NESTING))
         self._main = _annotated_threads(self.ranges, process_of_thread)
         recorded = names.matching(FRAMEWORK_DOMAINS)[self.ranges.domain] if len(order) else np.empty(0, np.bool_)
         self._annotations = np.flatnonzero(~recorded)
+
+    def _nest(self, ranges: NvtxRanges) -> None:
+        self.ranges = ranges
+        self._starts = self._clock.place(ranges.thread, ranges.start_ns)
+        self.parent, self._depth = nesting(self._starts, self._clock.place(ranges.thread, ranges.end_ns))
 
     def innermost(self, thread: npt.NDArray[np.int32], times: Int64Array) -> Int64Array:
         """Row of the innermost range open on the thread at the time, or NO_ROW."""
         if not len(self.ranges):
             return np.full(len(times), NO_ROW, np.int64)
+        native, ranges = sweeps(), self.ranges
+        if native is None:
+            return self._innermost(thread, times)
+        columns = halves(ranges.thread), words(ranges.start_ns), words(ranges.end_ns), words(self.parent)
+        found = np.empty(len(times), np.int64)
+        threads = int(ranges.thread[-1]) + 1
+        native("innermost", *columns, len(ranges), threads, halves(thread), words(times), len(times), found)
+        return found
+
+    def _innermost(self, thread: npt.NDArray[np.int32], times: Int64Array) -> Int64Array:
         row = np.searchsorted(self._starts, self._clock.key(thread, times), side="right") - 1
         row = np.where((thread == NO_ROW) | (row < 0), NO_ROW, row).astype(np.int64)
         row[(row != NO_ROW) & (self.ranges.thread[row] != thread)] = NO_ROW
@@ -97,17 +114,16 @@ class RangeTree:
     def _paths(self) -> Int64Array:
         """Path id of every range, level by level: the parent's id and the own name make the id."""
         ids = np.zeros(max(len(self.ranges), 1), np.int64)
-        pending = np.flatnonzero(self.parent == NO_ROW)
         used = 1
-        children = np.argsort(self.parent, kind="stable")
-        ordered = self.parent[children]
-        while len(pending):
-            above = np.where(self.parent[pending] == NO_ROW, 0, ids[self.parent[pending]])
-            _, own = np.unique(above * (1 << 31) + self.ranges.name[pending], return_inverse=True)
-            ids[pending] = own + used
-            used += int(own.max()) + 1
-            first, after = np.searchsorted(ordered, pending), np.searchsorted(ordered, pending, side="right")
-            pending = children[expand(first, after)[1]]
+        for level in range(int(self._depth.max(initial=NO_ROW)) + 1):
+            rows = np.flatnonzero(self._depth == level)
+            above = ids[self.parent[rows]] if level else np.zeros(len(rows), np.int64)
+            key = above * (1 << 31) + self.ranges.name[rows]
+            same = groups(key)
+            rank = np.empty(len(same.first), np.int64)
+            rank[np.argsort(key[same.first])] = np.arange(used, used + len(rank))
+            ids[rows] = rank[same.of]
+            used += len(rank)
         return ids
 
     def named(self, name: str, names: Names) -> IntervalSet:
@@ -139,16 +155,25 @@ class RangeTree:
     def _outermost_annotations(self) -> Int64Array:
         """Annotations inside no other annotation; operators and Python frames around them do not count."""
         rows = self._annotations
-        ends = self._clock.key(self.ranges.thread[rows], self.ranges.end_ns[rows])
-        outermost: Int64Array = rows[_parents(self._starts[rows], ends) == NO_ROW]
+        ends = self._clock.place(self.ranges.thread[rows], self.ranges.end_ns[rows])
+        outermost: Int64Array = rows[nesting(self._starts[rows], ends)[0] == NO_ROW]
         return outermost
 
 
-def _parents(starts: Int64Array, ends: Int64Array) -> Int64Array:
-    """Row of the enclosing range of each row (sorted by start, longest first), or NO_ROW.
+def nesting(starts: Int64Array, ends: Int64Array) -> tuple[Int64Array, Int64Array]:
+    """Row of the range around each (sorted by start, longest first) or NO_ROW, and how many rows lead from it up."""
+    native = sweeps()
+    if native is None:
+        return _nesting(starts, ends)
+    parent, depth = np.empty(len(starts), np.int64), np.empty(len(starts), np.int64)
+    native("nesting", words(starts), words(ends), len(starts), parent, depth)
+    return parent, depth
 
-    Properly nested ranges are solved level by level; ranges that cross (start/end ranges may) need the stack sweep.
-    """
+
+def _nesting(starts: Int64Array, ends: Int64Array) -> tuple[Int64Array, Int64Array]:
+    """Properly nested ranges are solved level by level; ranges that cross (start/end ranges may) need a stack."""
+    if (ends <= starts).any():  # ended where they begin: counting ends cannot tell whether that was before
+        return _nesting_by_stack(starts, ends)
     depth = _depths(starts, ends)
     parent = np.full(len(starts), NO_ROW, np.int64)
     above = np.flatnonzero(depth == 0)
@@ -158,24 +183,17 @@ def _parents(starts: Int64Array, ends: Int64Array) -> Int64Array:
         above = rows
     inner = np.flatnonzero(parent != NO_ROW)
     nested = ends[parent[inner]] >= ends[inner]
-    return parent if nested.all() else _parents_by_stack(starts, ends)
-
-
-def _shallow(ranges: NvtxRanges, order: Int64Array, clock: ThreadClock) -> npt.NDArray[np.bool_]:
-    """Ranges inside fewer than MAX_NESTING others. Programs that push without popping nest without end."""
-    thread = ranges.thread[order]
-    starts, ends = clock.key(thread, ranges.start_ns[order]), clock.key(thread, ranges.end_ns[order])
-    return _depths(starts, ends) < MAX_NESTING
+    return (parent, depth) if nested.all() else _nesting_by_stack(starts, ends)
 
 
 def _depths(starts: Int64Array, ends: Int64Array) -> Int64Array:
     """Number of earlier ranges still open where each begins."""
-    ended = np.searchsorted(np.sort(ends), starts, side="right")
+    ended = positions(np.sort(ends, kind="stable"), starts, "right")
     return np.arange(len(starts), dtype=np.int64) - ended
 
 
-def _parents_by_stack(starts: Int64Array, ends: Int64Array) -> Int64Array:
-    parent = np.full(len(starts), NO_ROW, np.int64)
+def _nesting_by_stack(starts: Int64Array, ends: Int64Array) -> tuple[Int64Array, Int64Array]:
+    parent, depth = np.full(len(starts), NO_ROW, np.int64), np.zeros(len(starts), np.int64)
     stack: list[int] = []
     stops = ends.tolist()
     for row, start in enumerate(starts.tolist()):
@@ -183,8 +201,9 @@ def _parents_by_stack(starts: Int64Array, ends: Int64Array) -> Int64Array:
             stack.pop()
         if stack:
             parent[row] = stack[-1]
+        depth[row] = len(stack)
         stack.append(row)
-    return parent
+    return parent, depth
 
 
 def _annotated_threads(ranges: NvtxRanges, process_of_thread: npt.NDArray[np.int32]) -> npt.NDArray[np.int32]:

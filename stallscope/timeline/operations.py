@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from enum import IntEnum
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,8 @@ from stallscope.model.columns import Column
 from stallscope.model.events import Copies, DeviceSpan, GraphRuns, Kernels, Memsets
 from stallscope.model.names import Names
 from stallscope.model.trace import Trace
+from stallscope.timeline.grouping import grouped_order
+from stallscope.timeline.intervals import Int64Array
 
 # Kernels whose job is to move data between GPUs. nccl* as in NVIDIA's own recipes; the rest are the communication
 # kernels of NVSHMEM, DeepEP, torch symmetric memory, vLLM / TensorRT-LLM / FlashInfer custom all-reduce and RCCL.
@@ -39,9 +42,12 @@ class Operations(DeviceSpan):
     name = Column(np.int32, "kernel name; 0 for other operations")
 
 
+_Tables = list[tuple[DeviceSpan, OperationKind]]
+
+
 def operations(trace: Trace) -> Operations:
     """Merge the tables that occupy a device; unified-memory migrations are not among them."""
-    parts: dict[str, list[npt.NDArray[Any]]] = {name: [] for name in Operations.COLUMNS}
+    tables: _Tables = []
     for table, kind in (
         (Kernels, OperationKind.COMPUTE),
         (Copies, OperationKind.COPY),
@@ -49,23 +55,40 @@ def operations(trace: Trace) -> Operations:
         (GraphRuns, OperationKind.GRAPH),
     ):
         found: DeviceSpan | None = trace.table(table)
-        if found is None or not len(found):
-            continue
-        for name in DeviceSpan.COLUMNS:
-            parts[name].append(found.array(name))
-        kinds = np.full(len(found), kind, np.int8)
-        names = np.zeros(len(found), np.int32)
-        if isinstance(found, Kernels):
-            names = found.name
-            kinds[communication(trace.names)[names]] = OperationKind.COMMUNICATION
-        parts["kind"].append(kinds)
-        parts["row"].append(np.arange(len(found)))
-        parts["name"].append(names)
-    if not parts["kind"]:
+        if found is not None and len(found):
+            tables.append((found, kind))
+    if not tables:
         return Operations.empty()
-    columns = {name: np.concatenate(arrays) for name, arrays in parts.items()}
-    order = np.lexsort((columns["end_ns"], columns["start_ns"], columns["device"]))
-    return Operations.of(**{name: array[order] for name, array in columns.items()})
+    order = grouped_order(*(_joined(tables, name) for name in ("device", "start_ns", "end_ns")))
+    columns = {name: partial(_ordered, tables, order, name) for name in DeviceSpan.COLUMNS}
+    return Operations.lazily(
+        len(order),
+        **columns,
+        kind=lambda: np.concatenate([_kinds(trace.names, *table) for table in tables]).take(order),
+        row=lambda: np.concatenate([np.arange(len(table)) for table, _ in tables]).take(order),
+        name=lambda: np.concatenate([_names(table) for table, _ in tables]).take(order),
+    )
+
+
+def _ordered(tables: _Tables, order: Int64Array, name: str) -> npt.NDArray[Any]:
+    return _joined(tables, name).take(order)
+
+
+def _joined(tables: _Tables, name: str) -> npt.NDArray[Any]:
+    arrays = [table.array(name) for table, _ in tables]
+    return arrays[0] if len(arrays) == 1 else np.concatenate(arrays)
+
+
+def _names(table: DeviceSpan) -> npt.NDArray[np.int32]:
+    return table.name if isinstance(table, Kernels) else np.zeros(len(table), np.int32)
+
+
+def _kinds(names: Names, table: DeviceSpan, kind: OperationKind) -> npt.NDArray[np.int8]:
+    if isinstance(table, Kernels):
+        communicates = communication(names)
+        of_name = np.where(communicates, OperationKind.COMMUNICATION, OperationKind.COMPUTE).astype(np.int8)
+        return of_name.take(table.name)
+    return np.full(len(table), kind, np.int8)
 
 
 def communication(names: Names) -> npt.NDArray[np.bool_]:

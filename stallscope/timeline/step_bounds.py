@@ -39,7 +39,7 @@ def step_bounds(timeline: Timeline) -> StepBounds | None:
     A step ends when the last operation that was launched before the next step's start has completed. Host ranges
     themselves do not do: a host that queues ahead leaves them in microseconds while the device works on.
     """
-    ranges = timeline.ranges.steps()
+    ranges = timeline.steps
     if ranges is not None:
         bounds = _from_ranges(timeline, ranges)
         if bounds is not None:

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { NO_ROW = -1, NO_MEMORY = -1, UNSORTED = -2 };
+enum { NO_ROW = -1, NO_MEMORY = -1, UNSORTED = -2, TOO_MANY = -3, TOO_WIDE = -4 };
 
 static int64_t min64(int64_t a, int64_t b) { return a < b ? a : b; }
 static int64_t max64(int64_t a, int64_t b) { return a > b ? a : b; }
@@ -256,21 +256,15 @@ int stallscope_claim(
     return 0;
 }
 
-/* Row of the range around each (by start, longest first), NO_ROW for none, and how deep it lies.
- *
- * Returns 1 when ranges cross: one that has begun inside another ends behind it.
- */
-int stallscope_nesting(const int64_t *starts, const int64_t *ends, int64_t count, int64_t *parent, int64_t *depth) {
+/* Row of the range around each (by start, longest first), NO_ROW for none, and how many lead up from it. */
+void stallscope_nesting(const int64_t *starts, const int64_t *ends, int64_t count, int64_t *parent, int64_t *depth) {
     int64_t open = NO_ROW;
-    int crossing = 0;
     for (int64_t i = 0; i < count; i++) {
         while (open != NO_ROW && ends[open] <= starts[i]) open = parent[open];
-        crossing |= open != NO_ROW && ends[open] < ends[i];
         parent[i] = open;
         depth[i] = open == NO_ROW ? 0 : depth[open] + 1;
         open = i;
     }
-    return crossing;
 }
 
 /* Innermost range open on a thread at a time, or NO_ROW; ranges are by (thread, start), longest first. */
@@ -299,73 +293,106 @@ static int64_t cell(const void *column, int32_t bytes, int64_t row) {
     return ((const int8_t *)column)[row];
 }
 
+/* A column whose values, less the smallest, go into `bits` bits of a key. */
 typedef struct {
-    const void *const *columns;
-    const int32_t *bytes;
-    int32_t width;
-} key_columns;
+    const void *values;
+    int32_t bytes, bits;
+    int64_t lowest;
+} key_part;
 
-static uint64_t hash_of(const key_columns *keys, int64_t row) {
-    uint64_t hash = 0;
-    for (int32_t c = 0; c < keys->width; c++) {
-        hash = (hash ^ (uint64_t)cell(keys->columns[c], keys->bytes[c], row)) * 0x9E3779B97F4A7C15u;
-        hash ^= hash >> 32;
+static key_part measured(const void *values, int32_t bytes, int64_t count) {
+    int64_t low = count ? cell(values, bytes, 0) : 0, high = low;
+    for (int64_t i = 1; i < count; i++) {
+        low = min64(low, cell(values, bytes, i));
+        high = max64(high, cell(values, bytes, i));
     }
-    return hash;
+    int32_t bits = 0;
+    while (bits < 64 && ((uint64_t)high - (uint64_t)low) >> bits) bits++;
+    return (key_part){values, bytes, bits, low};
 }
 
-static int equal(const key_columns *keys, int64_t a, int64_t b) {
-    for (int32_t c = 0; c < keys->width; c++)
-        if (cell(keys->columns[c], keys->bytes[c], a) != cell(keys->columns[c], keys->bytes[c], b)) return 0;
-    return 1;
+/* Spreads keys over the table; reversible, so that different keys stay different. */
+static uint64_t spread(uint64_t key) {
+    key = (key ^ key >> 32) * 0x9E3779B97F4A7C15u;
+    return key ^ key >> 29;
 }
 
-/* Open addressing: `slots` hold group numbers, `hashes` what each group hashes to. */
 typedef struct {
-    int64_t *slots, groups;
-    uint64_t *hashes, capacity;
-} group_table;
+    uint64_t key;
+    int64_t group;
+} slot;
 
-/* Makes the table four times larger; 0 when there is no memory for it. */
-static int grow(group_table *table) {
-    uint64_t capacity = table->capacity ? table->capacity * 4 : 1024;
-    int64_t *slots = realloc(table->slots, sizeof *slots * capacity);
-    if (slots) table->slots = slots;
-    uint64_t *hashes = slots ? realloc(table->hashes, sizeof *hashes * capacity) : NULL;
-    if (!hashes) return 0;
-    table->hashes = hashes;
-    table->capacity = capacity;
-    memset(slots, 0xff, sizeof *slots * capacity);
-    for (int64_t g = 0; g < table->groups; g++) {
-        uint64_t at = hashes[g] & (capacity - 1);
-        while (slots[at] != NO_ROW) at = (at + 1) & (capacity - 1);
-        slots[at] = g;
-    }
-    return 1;
+/* Where the key stands in the table or belongs into it. */
+static slot *place_of(slot *table, uint64_t capacity, uint64_t key) {
+    uint64_t at = key & (capacity - 1);
+    while (table[at].group != NO_ROW && table[at].key != key) at = (at + 1) & (capacity - 1);
+    return table + at;
 }
 
-/* Number of the distinct row (over all columns) of every row, and where each distinct one first stands. */
-int64_t stallscope_groups(
-    const void *const *columns, const int32_t *bytes, int32_t width, int64_t count, int64_t *group, int64_t *first
-) {
-    key_columns keys = {columns, bytes, width};
-    group_table table = {NULL, 0, NULL, 0};
-    int complete = grow(&table);
-    for (int64_t i = 0; complete && i < count; i++) {
-        uint64_t hash = hash_of(&keys, i), at = hash & (table.capacity - 1);
-        int64_t found;
-        while ((found = table.slots[at]) != NO_ROW && (table.hashes[found] != hash || !equal(&keys, first[found], i)))
-            at = (at + 1) & (table.capacity - 1);
-        if (found == NO_ROW) {
-            found = table.groups++;
-            first[found] = i;
-            table.hashes[found] = hash;
-            table.slots[at] = found;
-            if ((uint64_t)table.groups * 2 > table.capacity) complete = grow(&table);
+static slot *empty_table(uint64_t capacity) {
+    slot *table = malloc(sizeof *table * capacity);
+    if (table) memset(table, 0xff, sizeof *table * capacity);
+    return table;
+}
+
+/* Moves the keys into a table four times as large; NULL when there is no memory for it. */
+static slot *grown(slot *table, uint64_t capacity) {
+    slot *larger = empty_table(capacity * 4);
+    for (uint64_t at = 0; larger && at < capacity; at++)
+        if (table[at].group != NO_ROW) *place_of(larger, capacity * 4, table[at].key) = table[at];
+    free(table);
+    return larger;
+}
+
+static int64_t numbered(const key_part *parts, int32_t width, int64_t count, int64_t most, int64_t *group, int64_t *first) {
+    uint64_t capacity = 1024;
+    slot *table = empty_table(capacity);
+    int64_t groups = 0;
+    for (int64_t i = 0; table && i < count; i++) {
+        uint64_t key = 0;
+        for (int32_t c = 0; c < width; c++) {
+            uint64_t digit = (uint64_t)cell(parts[c].values, parts[c].bytes, i) - (uint64_t)parts[c].lowest;
+            key = parts[c].bits < 64 ? key << parts[c].bits | digit : digit;
         }
-        group[i] = found;
+        key = spread(key);
+        slot *found = place_of(table, capacity, key);
+        if (found->group == NO_ROW) {
+            if (groups == most) {
+                free(table);
+                return TOO_MANY;
+            }
+            *found = (slot){key, groups};
+            first[groups] = i;
+            group[i] = groups++;
+            if ((uint64_t)groups * 2 > capacity) {
+                table = grown(table, capacity);
+                capacity *= 4;
+            }
+        } else {
+            group[i] = found->group;
+        }
     }
-    free(table.slots);
-    free(table.hashes);
-    return complete ? table.groups : NO_MEMORY;
+    int complete = table != NULL;
+    free(table);
+    return complete ? groups : NO_MEMORY;
+}
+
+/* Number of the distinct row (over all columns) of every row, and where each distinct one first stands.
+ *
+ * Returns how many there are, TOO_MANY for more than `most`, TOO_WIDE where a row does not fit into 64 bits.
+ */
+int64_t stallscope_groups(
+    const void *const *columns, const int32_t *bytes, int32_t width, int64_t count, int64_t most, int64_t *group,
+    int64_t *first
+) {
+    key_part *parts = malloc(sizeof *parts * (size_t)(width + 1));
+    if (!parts) return NO_MEMORY;
+    int64_t bits = 0;
+    for (int32_t c = 0; c < width; c++) {
+        parts[c] = measured(columns[c], bytes[c], count);
+        bits += parts[c].bits;
+    }
+    int64_t groups = bits > 64 ? TOO_WIDE : numbered(parts, width, count, most, group, first);
+    free(parts);
+    return groups;
 }

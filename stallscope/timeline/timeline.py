@@ -14,6 +14,7 @@ from stallscope.model.trace import Trace
 from stallscope.timeline.blocking import BlockedGaps, blocked_gaps, holding_calls, pageable_copy_calls
 from stallscope.timeline.calls import CallKind, HostCalls, host_calls
 from stallscope.timeline.gaps import Gaps, find_gaps
+from stallscope.timeline.grouping import Groups, groups
 from stallscope.timeline.intervals import Int64Array, IntervalSet, intersect
 from stallscope.timeline.launches import from_graph, launch_rows
 from stallscope.timeline.nvtx import RangeTree, StepRanges
@@ -32,7 +33,7 @@ class Scope:
 
 WHOLE = Scope()
 
-KERNEL_SIGNATURE = ("full_name", "grid_x", "grid_y", "grid_z", "block_x", "block_y", "block_z")
+KERNEL_SHAPE = ("full_name", "grid_x", "grid_y", "grid_z", "block_x", "block_y", "block_z")
 
 
 @dataclass(frozen=True)
@@ -57,12 +58,10 @@ class Timeline:
         return host_calls(calls if calls is not None else ApiCalls.empty(), self.trace.names)
 
     @cached_property
-    def kernel_signature(self) -> npt.NDArray[np.uint64]:
-        """A hash of (name, grid, block) for every row of Kernels: equal kernels have equal ones."""
+    def kernel_shapes(self) -> Groups:
+        """The distinct (name, grid, block) of the rows of Kernels."""
         kernels = self.trace.table(Kernels)
-        if kernels is None:
-            return np.empty(0, np.uint64)
-        return np.asarray(kernels.frame.select(KERNEL_SIGNATURE).hash_rows().to_numpy())
+        return groups(*((kernels if kernels is not None else Kernels.empty()).array(name) for name in KERNEL_SHAPE))
 
     @cached_property
     def launch(self) -> Int64Array:

@@ -150,9 +150,9 @@ class View:
         return self._timeline.calls
 
     @property
-    def kernel_signature(self) -> npt.NDArray[np.uint64]:
-        """A hash of (name, grid, block) for every row of Kernels."""
-        return self._timeline.kernel_signature
+    def kernel_shape(self) -> Int64Array:
+        """Number of the distinct (name, grid, block) of every row of Kernels."""
+        return self._timeline.kernel_shapes.of
 
     @property
     def launch(self) -> Int64Array:

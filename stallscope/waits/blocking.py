@@ -10,19 +10,22 @@ import numpy.typing as npt
 
 from stallscope.model.events import ApiCalls
 from stallscope.timeline.calls import CallKind
-from stallscope.timeline.intervals import Int64Array
+from stallscope.timeline.intervals import Int64Array, is_one_of
 from stallscope.waits.base import Claims, Fact, View, claim_gaps
 
 
 def claim_blocked(view: View, *kinds: CallKind) -> Claims:
     """The idle time that calls of these kinds cause (see `stallscope.timeline.blocking`)."""
-    return claim_blocked_by(view, np.isin(view.calls.kind, kinds))
+    return _claims(view, is_one_of(view.calls.kind[view.blocked.call], kinds))
 
 
 def claim_blocked_by(view: View, wanted: npt.NDArray[np.bool_]) -> Claims:
     """The same for the flagged rows of `HostCalls`."""
-    blocked = view.blocked
-    part = blocked.take(np.flatnonzero(wanted[blocked.call]))
+    return _claims(view, wanted[view.blocked.call])
+
+
+def _claims(view: View, wanted: npt.NDArray[np.bool_]) -> Claims:
+    part = view.blocked.take(wanted)
     return claim_gaps(view, part.gap, part.start_ns, part.end_ns, part.call)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from stallscope.model.columns import NO_ROW
-from stallscope.timeline.intervals import union
+from stallscope.timeline.intervals import is_one_of, union
 from stallscope.timeline.operations import OperationKind
 from stallscope.timeline.timeline import Timeline
 from stallscope.waits.base import Claims
@@ -26,7 +26,7 @@ def _union(timeline: Timeline, kinds: tuple[OperationKind, ...]) -> Claims:
     parts = []
     for window in timeline.windows:
         rows = slice(window.first, window.after)
-        wanted = np.isin(operations.kind[rows], kinds)
+        wanted = is_one_of(operations.kind[rows], kinds)
         merged = union(operations.start_ns[rows][wanted], operations.end_ns[rows][wanted])
         parts.append((merged.starts, merged.ends, np.full(len(merged.starts), window.device)))
     starts, ends, device = (

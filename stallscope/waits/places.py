@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
-import polars as pl
 
 from stallscope.model.columns import NO_ROW
 from stallscope.model.events import Kernels
 from stallscope.model.findings import Place
+from stallscope.timeline.grouping import groups
 from stallscope.timeline.intervals import Int64Array
 from stallscope.timeline.timeline import Timeline
 from stallscope.waits.base import Claims
@@ -21,33 +21,33 @@ def places(timeline: Timeline, claims: Claims, owned_ns: Int64Array) -> tuple[Pl
     rows = np.flatnonzero(owned_ns > 0)
     owned_ns, thread = owned_ns[rows], claims.thread[rows]
     innermost, borrowed = timeline.ranges.at(thread, claims.process[rows], claims.time_ns[rows])
-    keys = {
-        "path": timeline.ranges.path_ids(innermost),
-        "borrowed": borrowed,
-        "call": _names(timeline.calls.name, claims.call[rows]),
-        "kernel": _kernels(timeline, claims.operation[rows]),
-        "thread": thread,
-    }
-    largest = (
-        pl.DataFrame({**keys, "owned_ns": owned_ns, "range": innermost})
-        .group_by(*keys)
-        .agg(pl.col("owned_ns").sum(), pl.len().alias("count"), pl.col("range").min())
-        .sort("owned_ns", "count", *keys, descending=[True, True, *[False] * len(keys)])
-        .head(MAX_PLACES)
+    keys = (
+        timeline.ranges.path_ids(innermost),
+        borrowed,
+        _names(timeline.calls.name, claims.call[rows]),
+        _kernels(timeline, claims.operation[rows]),
+        thread,
     )
-    return tuple(_place(timeline, **row) for row in largest.iter_rows(named=True))
+    same = groups(*keys)
+    waited, counts, first = same.sums(owned_ns), same.sizes(), same.first
+    largest = np.lexsort((*(key[first] for key in reversed(keys)), -counts, -waited))[:MAX_PLACES]
+    return tuple(
+        _place(timeline, [int(key[first[k]]) for key in (innermost, *keys[1:])], int(counts[k]), int(waited[k]))
+        for k in largest
+    )
 
 
-def _place(timeline: Timeline, **row: int) -> Place:
+def _place(timeline: Timeline, key: list[int], count: int, wait_ns: int) -> Place:
     names, threads = timeline.trace.names, timeline.trace.threads
+    innermost, borrowed, call, kernel, thread = key
     return Place(
-        nvtx=tuple(names[n] for n in timeline.ranges.path(row["range"])),
-        nvtx_by="time" if row["borrowed"] else "thread",
-        api=names[row["call"]] or None,
-        kernel=names[row["kernel"]] or None,
-        thread=None if row["thread"] == NO_ROW else threads[row["thread"]].tid,
-        count=row["count"],
-        wait_ns=row["owned_ns"],
+        nvtx=tuple(names[n] for n in timeline.ranges.path(innermost)),
+        nvtx_by="time" if borrowed else "thread",
+        api=names[call] or None,
+        kernel=names[kernel] or None,
+        thread=None if thread == NO_ROW else threads[thread].tid,
+        count=count,
+        wait_ns=wait_ns,
     )
 
 

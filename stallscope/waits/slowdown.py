@@ -10,6 +10,7 @@ import polars as pl
 
 from stallscope.timeline.intervals import Int64Array, union
 from stallscope.timeline.operations import OperationKind
+from stallscope.timeline.windows import DeviceWindow
 from stallscope.waits.base import Claims, View, claim_operations
 
 OVERLAP = 0.5
@@ -38,37 +39,49 @@ class Slowdown:
         return self.beside_ns - self.alone_ns
 
 
-def slowdowns(view: View, neighbour: npt.NDArray[np.bool_], device: int, minimum: int) -> list[Slowdown]:
+def slowdowns(view: View, neighbour: npt.NDArray[np.bool_], window: DeviceWindow, minimum: int) -> list[Slowdown]:
     """Signatures with at least `minimum` instances alone and as many beside a flagged operation, clearly apart.
 
-    Clearly: the faster quarter beside the neighbour is slower than the slower quarter alone.
+    `neighbour` flags operations of the window's device. Clearly: the faster quarter beside the neighbour is slower than
+    the slower quarter alone.
     """
-    operations = view.operations
-    mine = operations.device == device
-    others = np.flatnonzero(mine & neighbour)
-    rows = np.flatnonzero(mine & ~neighbour & (operations.kind == OperationKind.COMPUTE))
-    if not len(others) or not len(rows):
+    operations, mine = view.operations, slice(window.first, window.after)
+    start, end, near = operations.start_ns[mine], operations.end_ns[mine], neighbour[mine]
+    rows = np.flatnonzero(~near & (operations.kind[mine] == OperationKind.COMPUTE))
+    if not near.any() or not len(rows):
         return []
-    busy = union(operations.start_ns[others], operations.end_ns[others])
-    start, length = operations.start_ns[rows], operations.end_ns[rows] - operations.start_ns[rows]
-    shared = busy.covered(start, start + length)
-    beside = shared >= OVERLAP * length
+    busy = union(start[near], end[near])
+    length = (end - start)[rows]
+    shared = busy.covered(start[rows], end[rows])
+    beside, alone = shared >= OVERLAP * length, shared == 0
     if beside.sum() < minimum:
         return []
-    signature = view.kernel_signature[operations.row[rows]]
-    columns = {"signature": signature, "row": rows, "length": length, "beside": beside, "alone": shared == 0}
-    grouped = _compared(pl.DataFrame(columns), minimum)
+    rows += window.first
+    signature = view.kernel_shape[operations.row[rows]]
+    kept = _often(signature, beside, alone, minimum)
+    columns = {"signature": signature, "row": rows, "length": length, "beside": beside, "alone": alone}
+    grouped = _compared(pl.DataFrame({name: column[kept] for name, column in columns.items()}), minimum)
     return [
         Slowdown(np.array(found["rows"], np.int64), found["alone_ns"], found["beside_ns"])
         for found in grouped.iter_rows(named=True)
     ]
 
 
+def _often(
+    signature: Int64Array, beside: npt.NDArray[np.bool_], alone: npt.NDArray[np.bool_], minimum: int
+) -> npt.NDArray[np.bool_]:
+    """Instances that count, of signatures with enough of them on both sides."""
+    most = int(signature.max()) + 1
+    often = np.ones(most, np.bool_)
+    for side in (beside, alone):
+        often &= np.bincount(signature[side], minlength=most) >= minimum
+    return (beside | alone) & often[signature]
+
+
 def _compared(frame: pl.DataFrame, minimum: int) -> pl.DataFrame:
     alone, beside = pl.col("length").filter("alone"), pl.col("length").filter("beside")
     return (
-        frame.filter(pl.col("alone") | pl.col("beside"))
-        .group_by("signature", maintain_order=True)
+        frame.group_by("signature", maintain_order=True)
         .agg(
             alone.median().alias("alone_ns"),
             beside.median().alias("beside_ns"),

@@ -12,11 +12,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from stallscope.model.columns import NO_ROW
+from stallscope.model.events import ApiCalls, NvtxRanges
+from stallscope.model.names import Names
 from stallscope.timeline.calls import CallIndex, HostCalls, host_calls
 from stallscope.timeline.gaps import _neighbours, _neighbours_by_keys
-from stallscope.timeline.grouping import grouped_order, groups
+from stallscope.timeline.grouping import grouped_order, groups, groups_up_to
 from stallscope.timeline.intervals import IntervalSet, positions, union
 from stallscope.timeline.native import sweeps
+from stallscope.timeline.nvtx import RangeTree, nesting
 from stallscope.waits.base import Claims
 from stallscope.waits.ledger import take_claims
 
@@ -39,7 +42,14 @@ def in_numpy(question: Callable[[], T]) -> T:
         return question()
 
 
-MODULES = ("timeline.intervals", "timeline.grouping", "timeline.calls", "timeline.gaps", "waits.ledger")
+MODULES = (
+    "timeline.intervals",
+    "timeline.grouping",
+    "timeline.calls",
+    "timeline.gaps",
+    "timeline.nvtx",
+    "waits.ledger",
+)
 
 
 def columns(rows: list[tuple[int, ...]], width: int) -> Iterator[Int64Array]:
@@ -97,6 +107,37 @@ def test_groups(rows: list[tuple[int, bool, int]]) -> None:
 def test_many_groups() -> None:
     keys = np.random.default_rng(3).integers(0, 5000, 20_000)
     same(groups(keys, keys % 7), in_numpy(lambda: groups(keys, keys % 7)))
+    assert groups_up_to(4000, keys) is None
+    assert in_numpy(lambda: groups_up_to(4000, keys)) is None
+
+
+@given(st.lists(st.tuples(st.integers(-(2**63), 2**63 - 1), st.integers(0, 1), st.integers(0, 2**40)), max_size=20))
+def test_groups_of_wide_keys(rows: list[tuple[int, int, int]]) -> None:
+    table = np.array(rows + rows, np.int64).reshape(-1, 3)
+    keys = table[:, 0], table[:, 1], table[:, 2]
+    same(groups(*keys), in_numpy(lambda: groups(*keys)))
+
+
+@given(owned_spans)
+def test_nested_ranges(rows: list[tuple[int, int, int]]) -> None:
+    _, starts, ends = columns(rows, 3)
+    order = np.lexsort((-ends, starts))
+    same(nesting(starts[order], ends[order]), in_numpy(lambda: nesting(starts[order], ends[order])))
+
+
+@given(owned_spans, queries)
+def test_innermost_ranges(rows: list[tuple[int, int, int]], asked: list[tuple[int, int, int]]) -> None:
+    thread, starts, ends = columns(rows, 3)
+    rest = {name: np.zeros(len(rows)) for name in NvtxRanges.COLUMNS.keys() - {"thread", "start_ns", "end_ns"}}
+    ranges = NvtxRanges.of(thread=thread, start_ns=starts, end_ns=ends, **rest)
+    at, times, _ = columns(asked, 3)
+
+    def ask() -> tuple[object, ...]:
+        tree = RangeTree(ranges, Names(), np.zeros(4, np.int32))
+        inner = tree.innermost(at.astype(np.int32), times)
+        return inner, tree.path_ids(inner)
+
+    same(ask(), in_numpy(ask))
 
 
 @given(owned_spans)
@@ -109,9 +150,6 @@ def test_gaps(rows: list[tuple[int, int, int]]) -> None:
 
 
 def calls_of(rows: list[tuple[int, int, int]]) -> HostCalls:
-    from stallscope.model.events import ApiCalls
-    from stallscope.model.names import Names
-
     thread, starts, ends = columns(sorted(rows, key=lambda row: row[1]), 3)
     rest = {name: np.zeros(len(thread)) for name in ApiCalls.COLUMNS.keys() - {"thread", "start_ns", "end_ns"}}
     return host_calls(ApiCalls.of(thread=thread, start_ns=starts, end_ns=ends, **rest), Names())

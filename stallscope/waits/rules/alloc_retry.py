@@ -10,7 +10,7 @@ import numpy as np
 from stallscope.model.events import ApiCalls
 from stallscope.model.experiments import Experiment
 from stallscope.timeline.calls import CallKind
-from stallscope.timeline.intervals import Int64Array
+from stallscope.timeline.intervals import Int64Array, is_one_of
 from stallscope.waits.base import Detection, Fact, Rule, RuleMeta, View, measure
 from stallscope.waits.blocking import claim_blocked_by
 
@@ -70,7 +70,7 @@ def detect(view: View) -> Detection | None:
 def _chains(view: View) -> tuple[Int64Array, int]:
     """Rows of the calls in all chains, and how many chains there are."""
     calls = view.calls
-    rows = np.flatnonzero(np.isin(calls.kind, (CallKind.ALLOC, CallKind.FREE)) & calls.outer)
+    rows = np.flatnonzero(is_one_of(calls.kind, (CallKind.ALLOC, CallKind.FREE)) & calls.outer)
     failed = np.flatnonzero((calls.kind[rows] == CallKind.ALLOC) & (calls.result[rows] == OUT_OF_MEMORY))
     works = np.flatnonzero((calls.kind[rows] == CallKind.ALLOC) & (calls.result[rows] != OUT_OF_MEMORY))
     position = np.searchsorted(works, failed)

@@ -47,7 +47,7 @@ def detect(view: View) -> Detection | None:
     communicates = view.operations.kind == OperationKind.COMMUNICATION
     found: list[Slowdown] = []
     for window in view.windows:
-        found += [s for s in slowdowns(view, communicates, window.device, MIN_INSTANCES) if s.ratio >= MIN_RATIO]
+        found += [s for s in slowdowns(view, communicates, window, MIN_INSTANCES) if s.ratio >= MIN_RATIO]
     if not found:
         return None
     return Detection(

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from stallscope.model.events import ApiCalls, Copies
 from stallscope.model.experiments import Experiment
 from stallscope.timeline.calls import CallKind
+from stallscope.timeline.intervals import is_one_of
 from stallscope.waits.base import Detection, Rule, RuleMeta, View, measure
 from stallscope.waits.blocking import call_facts, claim_blocked_by
 from stallscope.waits.readbacks import scalar_calls
@@ -41,7 +40,7 @@ EXPERIMENTS = (
 
 def detect(view: View) -> Detection | None:
     """Claim the idle time that synchronous and pageable copy calls cause (a scalar read-back is sync.scalar)."""
-    wanted = np.isin(view.calls.kind, (CallKind.COPY_BLOCKING, CallKind.COPY))
+    wanted = is_one_of(view.calls.kind, (CallKind.COPY_BLOCKING, CallKind.COPY))
     wanted[scalar_calls(view)] = False
     claims = claim_blocked_by(view, wanted)
     if not len(claims):

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from stallscope.model.columns import NO_ROW
 from stallscope.model.events import Kernels
 from stallscope.model.experiments import Experiment
+from stallscope.timeline.intervals import is_one_of
 from stallscope.timeline.operations import OperationKind
 from stallscope.waits.base import Detection, Fact, Rule, RuleMeta, View, measure
 from stallscope.waits.slowdown import Slowdown, claim_excess, slowdowns
@@ -56,13 +56,15 @@ EXPERIMENTS = (
     ),
 )
 
+_KERNELS = (OperationKind.COMPUTE, OperationKind.COMMUNICATION)
+
 
 def detect(view: View) -> Detection | None:
     """Claim what kernels beside a small long-running neighbour take longer than the same kernels alone."""
     found: list[Slowdown] = []
+    neighbour = _small_neighbours(view)
     for window in view.windows:
-        neighbour = _small_neighbours(view, window.device)
-        found += [s for s in slowdowns(view, neighbour, window.device, MIN_INSTANCES) if _looks_like_a_fence(s)]
+        found += [s for s in slowdowns(view, neighbour, window, MIN_INSTANCES) if _looks_like_a_fence(s)]
     if not found:
         return None
     excess = [s.excess_ns for s in found]
@@ -87,19 +89,21 @@ def _looks_like_a_fence(s: Slowdown) -> bool:
     return s.ratio >= MIN_RATIO and MIN_EXCESS_NS <= s.excess_ns <= MAX_EXCESS_NS
 
 
-def _small_neighbours(view: View, device: int) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
+def _small_neighbours(view: View) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
     """Kernels that occupy few SMs and run much longer than the kernels beside them."""
     operations, kernels = view.operations, view[Kernels]
-    if not len(kernels):  # copies and memsets alone
-        return np.zeros(len(operations), np.bool_)
-    is_kernel = np.isin(operations.kind, (OperationKind.COMPUTE, OperationKind.COMMUNICATION))
-    row = np.where(is_kernel, operations.row, 0)
+    found = np.zeros(len(operations), np.bool_)
     blocks = kernels.grid_x.astype(np.int64) * kernels.grid_y * kernels.grid_z
-    sms = view.devices[device].sm_count or DEFAULT_SMS
-    length = operations.end_ns - operations.start_ns
-    mine = is_kernel & (operations.device == device)
-    typical = float(np.median(length[mine])) if mine.any() else NO_ROW
-    return np.asarray(mine & (blocks[row] <= SM_SHARE * sms) & (length >= 10 * typical))
+    for window in view.windows:
+        mine = slice(window.first, window.after)
+        ran = window.first + np.flatnonzero(is_one_of(operations.kind[mine], _KERNELS))
+        if not len(ran):  # copies and memsets alone
+            continue
+        sms = view.devices[window.device].sm_count or DEFAULT_SMS
+        length = operations.end_ns[ran] - operations.start_ns[ran]
+        long = ran[length >= 10 * float(np.median(length))]
+        found[long] = blocks[operations.row[long]] <= SM_SHARE * sms
+    return found
 
 
 RULE = Rule(META, detect, EXPERIMENTS)

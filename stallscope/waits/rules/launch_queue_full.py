@@ -7,7 +7,7 @@ import numpy as np
 from stallscope.model.columns import NO_ROW
 from stallscope.model.events import ApiCalls, OverheadKind, Overheads
 from stallscope.timeline.calls import LAUNCHES
-from stallscope.timeline.intervals import Int64Array
+from stallscope.timeline.intervals import Int64Array, is_one_of
 from stallscope.waits.base import Claims, Detection, Fact, Rule, RuleMeta, View
 from stallscope.waits.loading import overhead_rows
 
@@ -28,7 +28,7 @@ META = RuleMeta(
 def detect(view: View) -> Detection | None:
     """Note launch calls far longer than the median during which the device worked all the time."""
     calls, operations = view.calls, view.operations
-    launches = np.isin(calls.kind, LAUNCHES)
+    launches = is_one_of(calls.kind, LAUNCHES)
     if not launches.any():
         return None
     took = calls.end_ns - calls.start_ns

@@ -1,0 +1,145 @@
+"""What the kernels of a run did, by kernel, shape and place of the program."""
+
+from __future__ import annotations
+
+import hashlib
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from stallscope.model.columns import NO_ROW
+from stallscope.model.events import Kernels
+from stallscope.model.workload import KernelWork
+from stallscope.timeline.grouping import Groups, groups, groups_up_to
+from stallscope.timeline.intervals import Int64Array, is_one_of
+from stallscope.timeline.operations import OperationKind
+from stallscope.timeline.step_bounds import StepBounds
+from stallscope.timeline.timeline import Timeline
+
+MAX_KERNELS = 500
+
+_SHAPE = ("grid_x", "grid_y", "grid_z", "block_x", "block_y", "block_z")
+
+
+def kernel_work(timeline: Timeline, bounds: StepBounds | None) -> tuple[KernelWork, ...]:
+    """The kernels that took most time, largest first; without their places when there are too many of both."""
+    table, operations = timeline.trace.table(Kernels), timeline.operations
+    rows = np.flatnonzero(is_one_of(operations.kind, (OperationKind.COMPUTE, OperationKind.COMMUNICATION)))
+    if table is None or not len(rows):
+        return ()
+    row = operations.row[rows]
+    kernel = groups(timeline.kernel_shapes.of[row], operations.name[rows])
+    path, places = _paths(timeline, rows)
+    same = groups_up_to(MAX_KERNELS, kernel.of, path)
+    if same is None:
+        same, path, places = kernel, np.zeros(len(rows), np.int64), [()]
+    spent = _spent(same, operations.end_ns[rows] - operations.start_ns[rows], _inside_steps(timeline, rows, bounds))
+    first = row[same.first]
+    keys = [table.array(column)[first] for column in ("name", "full_name", *_SHAPE)]
+    place = path[same.first]
+    largest = np.lexsort((place, *reversed(keys), -spent.time_ns))[:MAX_KERNELS]
+    registers, shared = (_maxima(same, values[row]) for values in (table.registers, table.shared_bytes))
+    names = timeline.trace.names
+    return tuple(
+        _kernel(
+            (names[keys[0][g]], names[keys[1][g]], [int(key[g]) for key in keys[2:]], places[place[g]]),
+            _Spent(*(values[g] for values in spent)),
+            (int(registers[g]), int(shared[g])),
+        )
+        for g in largest
+    )
+
+
+class _Spent(NamedTuple):
+    """Launches and time, whole and inside the steps, and the deviation of the durations; of one group or of all."""
+
+    launches: Int64Array
+    time_ns: Int64Array
+    step_launches: Int64Array
+    step_time_ns: Int64Array
+    deviation_ns: npt.NDArray[np.float64]
+
+
+def _spent(same: Groups, length: Int64Array, inside: npt.NDArray[np.bool_]) -> _Spent:
+    launches, total = same.sizes(), same.sums(length)
+    apart = (length - (total / launches)[same.of]) ** 2
+    variance = np.bincount(same.of, weights=apart, minlength=len(launches)) / np.maximum(launches - 1, 1)
+    steps = Groups(same.of[inside], same.first)
+    return _Spent(launches, total, steps.sizes(), steps.sums(length[inside]), np.sqrt(variance))
+
+
+def _maxima(same: Groups, values: npt.NDArray[np.int32] | Int64Array) -> npt.NDArray[np.int32] | Int64Array:
+    """Largest value of every group; mostly all its values are the same."""
+    largest = values[same.first]
+    other = np.flatnonzero(values != largest[same.of])
+    np.maximum.at(largest, same.of[other], values[other])
+    return largest
+
+
+def _inside_steps(timeline: Timeline, rows: npt.NDArray[np.intp], bounds: StepBounds | None) -> npt.NDArray[np.bool_]:
+    """Operations that start between the first and the last step's bounds of their device; all of them without steps."""
+    if bounds is None:
+        return np.ones(len(rows), np.bool_)
+    start, device = timeline.operations.start_ns[rows], timeline.operations.device[rows]
+    inside = np.zeros(len(rows), np.bool_)
+    for index, edges in bounds.edges.items():
+        inside |= (device == index) & (start >= edges[0]) & (start < edges[bounds.count])
+    return inside
+
+
+def _kernel(what: tuple[str, str, list[int], tuple[str, ...]], spent: _Spent, largest: tuple[int, int]) -> KernelWork:
+    name, full_name, shape, place = what
+    return KernelWork(
+        signature=signature(full_name, shape),
+        kernel=name,
+        grid=(shape[0], shape[1], shape[2]),
+        block=(shape[3], shape[4], shape[5]),
+        launches=int(spent.launches),
+        time_ns=int(spent.time_ns),
+        step_launches=int(spent.step_launches),
+        step_time_ns=int(spent.step_time_ns),
+        deviation_ns=round(float(spent.deviation_ns), 1),
+        nvtx=place,
+        registers=largest[0],
+        shared_bytes=largest[1],
+    )
+
+
+def signature(full_name: str, shape: list[int]) -> str:
+    """Twelve hex digits that stand for a demangled kernel name with its grid and block."""
+    text = full_name + "|" + ",".join(map(str, shape))
+    return hashlib.sha256(text.encode(errors="replace")).hexdigest()[:12]
+
+
+def _paths(timeline: Timeline, rows: npt.NDArray[np.intp]) -> tuple[Int64Array, list[tuple[str, ...]]]:
+    """Index of each operation's NVTX path, and the distinct paths; 0 is the empty path."""
+    call, tree = timeline.launch[rows], timeline.ranges
+    if not len(tree.ranges) or not len(timeline.calls):
+        return np.zeros(len(rows), np.int64), [()]
+    times = timeline.calls.start_ns[np.maximum(call, 0)]
+    inner, _ = tree.at(timeline.launch_thread(rows), timeline.operations.process[rows], times)
+    inner[call == NO_ROW] = NO_ROW
+    same = groups(tree.path_ids(inner))
+    paths = [tree.path(row) for row in inner[same.first].tolist()]
+    # By a hash of the path, so that the order does not depend on what the trace has seen first.
+    order = sorted(range(len(paths)), key=lambda k: _path_key(paths[k]))
+    if () not in paths:
+        paths.append(())
+        order.insert(0, len(paths) - 1)
+    index = np.empty(len(order), np.int64)
+    index[order] = np.arange(len(order))
+    names = timeline.trace.names
+    return index[same.of], [tuple(names[n] for n in paths[k]) for k in order]
+
+
+def _path_key(path: tuple[int, ...]) -> int:
+    """A hash of the names of a path, 0 for the empty one."""
+    key = 0
+    for depth, name in enumerate(path):
+        own = (name + 1) * 0x9E3779B97F4A7C15 & _WORD
+        key = (((key ^ (key >> 29)) * 0xBF58476D1CE4E5B9 + own) & _WORD if depth else own) | 1
+    return key
+
+
+_WORD = (1 << 64) - 1
