@@ -177,32 +177,32 @@ class ThreadClock:
         line -= self.origin_ns
         return line
 
+    def read(self, line: Int64Array) -> tuple[npt.NDArray[np.int32], Int64Array]:
+        """Thread and time of places on the line."""
+        return (line // self.span_ns).astype(np.int32), line % self.span_ns + self.origin_ns
 
-class CallIndex:
-    """Which of some disjoint calls of a thread overlap a span? Built once, asked with arrays."""
 
-    def __init__(self, calls: HostCalls, rows: Int64Array) -> None:
-        every = len(rows) == len(calls)  # then no copies are needed
-        self.rows = rows
-        self._thread = calls.thread if every else calls.thread[rows]
-        self._starts = calls.start_ns if every else calls.start_ns[rows]
-        self._ends = calls.end_ns if every else calls.end_ns[rows]
+class SpanIndex:
+    """Which of some disjoint spans of a thread, by (thread, start), overlap another? Asked with arrays."""
+
+    def __init__(self, thread: npt.NDArray[np.int32], starts: Int64Array, ends: Int64Array) -> None:
+        self.thread = thread
+        self.starts = starts
+        self.ends = ends
 
     def overlapping(
         self, thread: npt.NDArray[np.int32], starts: Int64Array, ends: Int64Array
     ) -> tuple[Int64Array, Int64Array]:
-        """Pairs (query, call row) with a common nanosecond; queries without a thread (NO_ROW) have none."""
+        """Pairs (query, span) with a common nanosecond; queries without a thread (NO_ROW) have none."""
         native = sweeps()
         if native is None:
-            first, after = self._between(thread, starts, ends)
-        else:
-            first, after = np.empty(len(starts), np.int64), np.empty(len(starts), np.int64)
-            native("overlaps", *self._native(), *_queries(thread, starts, ends), first, after)
-        query, position = expand(first, after)
-        return query, self.rows[position]
+            return expand(*self._between(thread, starts, ends))
+        first, after = np.empty(len(starts), np.int64), np.empty(len(starts), np.int64)
+        native("overlaps", *self._native(), *_queries(thread, starts, ends), first, after)
+        return expand(first, after)
 
     def longest_outside(self, thread: npt.NDArray[np.int32], starts: Int64Array, ends: Int64Array) -> Int64Array:
-        """Longest part of each span [start, end) outside the thread's calls; 0 where the thread is unknown."""
+        """Longest part of each span [start, end) outside the thread's spans; 0 where the thread is unknown."""
         native = sweeps()
         if native is None:
             return self._longest_outside(thread, starts, ends)
@@ -211,13 +211,13 @@ class CallIndex:
         return longest
 
     def _native(self) -> tuple[npt.NDArray[Any] | int, ...]:
-        threads = int(self._thread[-1]) + 1 if len(self._thread) else 0
-        return halves(self._thread), words(self._starts), words(self._ends), len(self._thread), threads
+        threads = int(self.thread[-1]) + 1 if len(self.thread) else 0
+        return halves(self.thread), words(self.starts), words(self.ends), len(self.thread), threads
 
     @cached_property
     def _lines(self) -> tuple[ThreadClock, Int64Array, Int64Array]:
-        clock = ThreadClock.of(self._starts, self._ends)
-        return clock, clock.place(self._thread, self._starts), clock.place(self._thread, self._ends)
+        clock = ThreadClock.of(self.starts, self.ends)
+        return clock, clock.place(self.thread, self.starts), clock.place(self.thread, self.ends)
 
     def _between(
         self, thread: npt.NDArray[np.int32], starts: Int64Array, ends: Int64Array
@@ -232,8 +232,8 @@ class CallIndex:
         query, at = expand(*self._between(thread, starts, ends))
         if not len(query):
             return span
-        begins = np.maximum(self._starts[at], starts[query])
-        stops = np.minimum(self._ends[at], ends[query])
+        begins = np.maximum(self.starts[at], starts[query])
+        stops = np.minimum(self.ends[at], ends[query])
         first = np.concatenate((np.ones(1, np.bool_), query[1:] != query[:-1]))
         last = np.concatenate((first[1:], np.ones(1, np.bool_)))
         lead = begins - np.where(first, starts[query], np.concatenate((np.zeros(1, np.int64), stops[:-1])))
@@ -241,6 +241,23 @@ class CallIndex:
         heads = np.flatnonzero(first)
         span[query[heads]] = np.maximum.reduceat(np.maximum(lead, tail), heads)
         return span
+
+
+class CallIndex(SpanIndex):
+    """The same for some disjoint calls; answers are rows of the table of calls."""
+
+    def __init__(self, calls: HostCalls, rows: Int64Array) -> None:
+        every = len(rows) == len(calls)  # then no copies are needed
+        chosen = calls if every else calls.take(rows)
+        super().__init__(chosen.thread, chosen.start_ns, chosen.end_ns)
+        self.rows = rows
+
+    def overlapping(
+        self, thread: npt.NDArray[np.int32], starts: Int64Array, ends: Int64Array
+    ) -> tuple[Int64Array, Int64Array]:
+        """Pairs (query, call row) with a common nanosecond; queries without a thread (NO_ROW) have none."""
+        query, span = super().overlapping(thread, starts, ends)
+        return query, self.rows[span]
 
 
 def _queries(thread: npt.NDArray[np.int32], starts: Int64Array, ends: Int64Array) -> tuple[npt.NDArray[Any] | int, ...]:

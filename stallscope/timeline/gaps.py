@@ -47,7 +47,7 @@ def _neighbours(device: npt.NDArray[np.int32], start: Int64Array, end: Int64Arra
         return _neighbours_by_keys(device, start, end)
     found = np.empty(len(start), np.int64), np.empty(len(start), np.int64)
     size = native("gaps", halves(device), words(start), words(end), len(start), *found)
-    return found[0][:size].copy(), found[1][:size].copy()
+    return found[0][:size], found[1][:size]
 
 
 def _neighbours_by_keys(
@@ -98,12 +98,20 @@ def _threads(operations: Operations, calls: HostCalls, after: Int64Array, call: 
     """Launching thread of each successor; without a launch row, the process's thread if only one makes calls."""
     if not len(calls):
         return np.full(len(after), NO_ROW, np.int32)
-    only = np.full(int(max(calls.process.max(), operations.process.max())) + 1, NO_ROW, np.int32)
-    for process in np.unique(calls.process):
-        threads = np.unique(calls.thread[calls.process == process])
-        if len(threads) == 1:
-            only[process] = threads[0]
-    return np.where(call != NO_ROW, calls.thread[np.maximum(call, 0)], only[operations.process[after]]).astype(np.int32)
+    thread = calls.thread[np.maximum(call, 0)]
+    unknown = np.flatnonzero(call == NO_ROW)
+    thread[unknown] = _only_threads(calls, int(operations.process.max()))[operations.process[after[unknown]]]
+    return thread
+
+
+def _only_threads(calls: HostCalls, highest: int) -> npt.NDArray[np.int32]:
+    """The one thread of each process that makes calls, or NO_ROW where there are several or none."""
+    first = np.flatnonzero(np.concatenate((np.ones(1, np.bool_), calls.thread[1:] != calls.thread[:-1])))
+    thread, process = calls.thread[first], calls.process[first]
+    only = np.full(max(int(process.max()), highest) + 1, NO_ROW, np.int32)
+    only[process] = thread
+    only[np.flatnonzero(np.bincount(process) > 1)] = NO_ROW
+    return only
 
 
 def _longest_stretch(calls: HostCalls, thread: npt.NDArray[np.int32], start: Int64Array, end: Int64Array) -> Int64Array:

@@ -149,6 +149,7 @@ typedef struct {
 static rows_of *rows_by_thread(const int32_t *thread, int64_t count, int32_t threads) {
     rows_of *found = malloc(sizeof *found * ((size_t)threads + 1));
     int64_t row = 0;
+    while (row < count && thread[row] < 0) row++;
     for (int32_t t = 0; found && t < threads; t++) {
         found[t].first = found[t].hint = row;
         while (row < count && thread[row] == t) row++;

@@ -19,7 +19,7 @@ def loads_forever(view: View) -> npt.NDArray[np.bool_]:
     calls = view.calls
     loads = view.names.matching(LOADS_DATA)[calls.name]
     forever = np.zeros(len(calls), np.bool_)
-    if not view.windows:
+    if not view.windows or not loads.any():
         return forever
     start = min(int(w.window.starts[0]) for w in view.windows)
     end = max(int(w.window.ends[-1]) for w in view.windows)

@@ -30,7 +30,9 @@ def places(timeline: Timeline, claims: Claims, owned_ns: Int64Array) -> tuple[Pl
     )
     same = groups(*keys)
     waited, counts, first = same.sums(owned_ns), same.sizes(), same.first
-    largest = np.lexsort((*(key[first] for key in reversed(keys)), -counts, -waited))[:MAX_PLACES]
+    largest = np.flatnonzero(waited >= np.sort(waited)[-MAX_PLACES:][0])  # few: only these need their keys in order
+    ranked = (*(key[first[largest]] for key in reversed(keys)), -counts[largest], -waited[largest])
+    largest = largest[np.lexsort(ranked)[:MAX_PLACES]]
     return tuple(
         _place(timeline, [int(key[first[k]]) for key in (innermost, *keys[1:])], int(counts[k]), int(waited[k]))
         for k in largest

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from stallscope.model.columns import NO_ROW
 from stallscope.model.events import ApiCalls, NvtxRanges
 from stallscope.model.names import Names
-from stallscope.timeline.calls import CallIndex, HostCalls, host_calls
+from stallscope.timeline.calls import CallIndex, HostCalls, SpanIndex, host_calls
 from stallscope.timeline.gaps import _neighbours, _neighbours_by_keys
 from stallscope.timeline.grouping import grouped_order, groups, groups_up_to
 from stallscope.timeline.intervals import IntervalSet, positions, union
@@ -166,6 +166,15 @@ def test_calls(rows: list[tuple[int, int, int]], asked: list[tuple[int, int, int
         return calls.outer, index.overlapping(*spans), index.longest_outside(*spans)
 
     same(ask(), in_numpy(ask))
+
+
+def test_spans_of_no_thread_are_passed_over() -> None:
+    thread, times = np.array([NO_ROW, 0, 0, 2], np.int32), np.array([0, 0, 20, 0])
+    index = SpanIndex(thread, times, times + 10)
+    asked = np.array([NO_ROW, 0, 1, 2], np.int32), np.zeros(4, np.int64), np.full(4, 25)
+    same(index.overlapping(*asked), ([1, 1, 3], [1, 2, 3]))
+    same(index.longest_outside(*asked), [0, 10, 25, 15])
+    same(index.longest_outside(*asked), in_numpy(lambda: index.longest_outside(*asked)))
 
 
 @given(owned_spans, spans, st.booleans())
