@@ -21,8 +21,8 @@ from our_numbers import Launch, Projection, Sum, Sums
 from stallscope.api import examine_trace
 from stallscope.ingest.open import OpenOptions, open_trace
 from stallscope.model.trace import Trace
+from stallscope.timeline.kernel_work import signature
 from stallscope.timeline.timeline import Timeline
-from stallscope.timeline.workload import signature
 
 DIFFERENCES: Mapping[str, str] = {
     "abi-suffix": "nsys cuts an ABI suffix of four characters (_v7000) only; stallscope cuts every one (_v11060)",
