@@ -27,7 +27,8 @@ class FolderExport:
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         self._files = _files(folder)
-        self.tables: Mapping[str, frozenset[str]] = {name: self._columns(name) for name in self._files}
+        self._schemas = {name: self._schema(name) for name in self._files}
+        self.tables: Mapping[str, frozenset[str]] = {name: frozenset(s.names) for name, s in self._schemas.items()}
         if not schema.looks_like_export(self.tables):
             raise InputError(
                 "a folder without the tables of an nsys export",
@@ -69,22 +70,21 @@ class FolderExport:
     def close(self) -> None:
         """See `ExportSource.close`."""
 
-    def _columns(self, table: str) -> frozenset[str]:
-        file = self._files[table]
-        return frozenset(self._guarded(table, lambda: _schema(file).names))
+    def _schema(self, table: str) -> Any:
+        return self._guarded(table, lambda: _schema(self._files[table]))
 
     def _load(self, table: str, columns: list[str]) -> pl.DataFrame:
-        file = self._files[table]
+        file, known = self._files[table], self._schemas[table]
         told = {"file": f"{self._folder.name}/{file.name}", "next_step": _EXPORT_AGAIN}
-        for field in (_schema(file).field(name) for name in columns):
+        for field in (known.field(name) for name in columns):
             if not _is_plain(field.type):
                 raise InputError(f"column {field.name} holds {field.type}, which nsys never writes", **told)
         if file.suffix == ".parquet":
             rows, unfolded = _parquet_claims(file)
             require_plausible(max(rows * len(columns), unfolded // 8), file.stat().st_size, **told)
-            return _parquet(file, columns)
+            return _parquet(file, known, columns)
         require_plausible(unfolded_bytes(file) // 8, file.stat().st_size, **told)
-        return _arrow(file, columns)
+        return _arrow(file, known, columns)
 
     def _guarded(self, table: str, work: Callable[[], T]) -> T:
         import pyarrow as pa  # type: ignore[import-untyped]
@@ -133,27 +133,22 @@ def _parquet_claims(file: Path) -> tuple[int, int]:
     return max(footer.num_rows, sum(group.num_rows for group in groups)), sum(group.total_byte_size for group in groups)
 
 
-def _parquet(file: Path, columns: list[str]) -> pl.DataFrame:
+def _parquet(file: Path, known: Any, columns: list[str]) -> pl.DataFrame:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    texts = [name for name in columns if not pa.types.is_primitive(_schema(file).field(name).type)]
+    texts = [name for name in columns if not pa.types.is_primitive(known.field(name).type)]
     with pa.OSFile(str(file)) as stream, pq.ParquetFile(stream, read_dictionary=texts) as reader:
         return sound_frame(reader.read(columns=columns), file.stat().st_size)
 
 
-def _arrow(file: Path, columns: list[str]) -> pl.DataFrame:
+def _arrow(file: Path, known: Any, columns: list[str]) -> pl.DataFrame:
     import pyarrow as pa
 
     with pa.OSFile(str(file)) as stream:
-        options = pa.ipc.IpcReadOptions(included_fields=sorted(_positions(file, columns)))
+        options = pa.ipc.IpcReadOptions(included_fields=sorted(known.names.index(name) for name in columns))
         with pa.ipc.open_stream(stream, options=options) as reader:
             return sound_frame(reader.read_all().select(columns), file.stat().st_size)
-
-
-def _positions(file: Path, columns: list[str]) -> list[int]:
-    names = _schema(file).names
-    return [names.index(name) for name in columns]
 
 
 def _is_plain(kind: Any) -> bool:

@@ -51,9 +51,9 @@ class BoundedConnection:
     def _blobs(self, query: str) -> Iterator[bytes]:
         cursor, budget = self.sqlite.execute(query), 2 * self.file_bytes + TEXT_BYTES
         while batch := cursor.fetchmany(_ROWS_A_BATCH):
-            for (text,) in batch:
-                budget -= len(text) + 1
-                yield text
+            for (text,) in batch:  # substr() of a BLOB without bytes is NULL
+                budget -= len(text or b"") + 1
+                yield text or b""
             if budget < 0:
                 raise sqlite3.DatabaseError("its texts are longer than the file")
 

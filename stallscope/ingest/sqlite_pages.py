@@ -141,6 +141,8 @@ class SqlitePages:
 
         workers = max(1, min(_WORKERS, len(leaves) // _LEAVES_A_WORKER))
         edges = np.linspace(0, len(leaves), workers + 1).astype(int).tolist()
+        if workers == 1:
+            return None if part((0, len(leaves))) else out
         with ThreadPoolExecutor(workers) as pool:
             states = list(pool.map(part, pairwise(edges)))
         return None if any(states) else out
