@@ -28,7 +28,7 @@ class FolderExport:
         self._folder = folder
         self._files = _files(folder)
         self._schemas = {name: self._schema(name) for name in self._files}
-        self.tables: Mapping[str, frozenset[str]] = {name: frozenset(s.names) for name, s in self._schemas.items()}
+        self.tables: Mapping[str, frozenset[str]] = {name: self._columns(name) for name in self._files}
         if not schema.looks_like_export(self.tables):
             raise InputError(
                 "a folder without the tables of an nsys export",
@@ -72,6 +72,9 @@ class FolderExport:
 
     def _schema(self, table: str) -> Any:
         return self._guarded(table, lambda: _schema(self._files[table]))
+
+    def _columns(self, table: str) -> frozenset[str]:
+        return self._guarded(table, lambda: frozenset(self._schemas[table].names))
 
     def _load(self, table: str, columns: list[str]) -> pl.DataFrame:
         file, known = self._files[table], self._schemas[table]
