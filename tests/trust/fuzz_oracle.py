@@ -13,6 +13,7 @@ from typing import Any
 from stallscope.api import analyze_trace
 from stallscope.errors import StallscopeError
 from stallscope.ingest.ncu_csv import read_ncu_csv
+from stallscope.ingest.ncu_rep import read_ncu_rep
 from stallscope.ingest.open import OpenOptions, open_trace
 from stallscope.model.analysis import Analysis, Source
 from stallscope.model.trace import Trace
@@ -48,10 +49,11 @@ def trace_answer(path: Path, *, depth: int = 0) -> str:
     return f"read: {headline(analysis).verdict.value}"
 
 
-def counters_answer(data: bytes) -> str:
-    """`refused`, or `read` with at least one kernel that has a metric."""
+def counters_answer(data: bytes, format_: str = "ncu-csv") -> str:
+    """`refused`, or `read` with at least one kernel that has a metric; of pages (`ncu-csv`) or reports (`ncu-rep`)."""
+    read = read_ncu_csv if format_ == "ncu-csv" else read_ncu_rep
     try:
-        counters = read_ncu_csv(data, Source(name="damaged.csv", sha256="", format="ncu-csv"))
+        counters = read(data, Source(name=f"damaged.{format_}", sha256="", format=format_))
     except StallscopeError as refusal:
         return _refusal(refusal)
     if not counters.kernels or not all(kernel.metrics for kernel in counters.kernels):

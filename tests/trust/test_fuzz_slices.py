@@ -8,6 +8,7 @@ from pathlib import Path
 
 import mutate_folder
 import mutate_kineto
+import mutate_ncu_rep
 import mutate_sqlite
 import pytest
 from fuzz_oracle import counters_answer, nothing_written_outside, trace_answer
@@ -78,6 +79,14 @@ def test_counters_slice(repository: Path) -> None:
     files = sorted((repository / "tests" / "data" / "ncu").glob("*.csv.gz"))
     pages = [gzip.decompress(file.read_bytes())[:60_000] for file in files]
     answers = {counters_answer(mutate_counters(pages[n % len(pages)], FIRST + n)) for n in range(200)}
+    assert answers == {"read", "refused"}
+
+
+def test_report_slice() -> None:
+    numbers = range(FIRST, FIRST + 600)
+    answers = {
+        counters_answer(mutate_ncu_rep.mutate(mutate_ncu_rep.template(n % TEMPLATES), n), "ncu-rep") for n in numbers
+    }
     assert answers == {"read", "refused"}
 
 
