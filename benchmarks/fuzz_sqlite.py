@@ -1,6 +1,7 @@
 """Damages small SQLite exports (cells, rows, types, schema, raw pages) and reads them.
 
-Every fourth input that can be read is analyzed, every sixteenth also rendered in every format.
+Every fourth input that can be read is analyzed, every sixteenth also rendered in every format. Inputs from number
+1,000,000 on have few tables each: `fuzz_sqlite.py --first 1000000`.
 """
 
 from __future__ import annotations
@@ -16,15 +17,19 @@ PAGE_BYTES = (512, 1024, 4096)
 def target() -> Target:
     """The reader over mutations of the templates."""
     from fuzz_oracle import WrongAnswerError, nothing_written_outside, trace_answer
-    from mutate_sqlite import mutate, write_template
+    from mutate_sqlite import NARROW_FROM, mutate, write_template
 
     place = Path.cwd()
-    templates = [write_template(seed, place / "template.sqlite", PAGE_BYTES[seed % 3]) for seed in range(TEMPLATES)]
-    (place / "template.sqlite").unlink()
+    file = place / "template.sqlite"
+    templates = [
+        [write_template(seed, file, PAGE_BYTES[seed % 3], narrow=narrow) for seed in range(TEMPLATES)]
+        for narrow in (False, True)
+    ]
+    file.unlink()
     written = nothing_written_outside(place).__enter__()
 
     def answer(number: int, folder: Path) -> str:
-        path = mutate(templates[number % TEMPLATES], number, folder / "t.sqlite")
+        path = mutate(templates[number >= NARROW_FROM][number % TEMPLATES], number, folder / "t.sqlite")
         try:
             return trace_answer(path, depth=2 if number % 16 == 0 else 1 if number % 4 == 0 else 0)
         finally:

@@ -129,16 +129,15 @@ def _doubt(analysis: Analysis) -> str:
     if ratio >= TELLING_SHARE:
         return f"{share(ratio)} is idle for reasons that the trace does not show"
     operations = _operations(analysis)
-    return (
-        f"{operations} device operation{'s are' if operations > 1 else ' is'} too few to judge"
-        if 0 < operations < FEW
-        else ""
-    )
+    if operations is None or operations >= FEW:
+        return ""
+    counted = {0: "no kernel and no copy is", 1: "1 device operation is"}.get(operations)
+    return f"{counted or f'{operations} device operations are'} too few to judge"
 
 
-def _operations(analysis: Analysis) -> int:
-    """Kernels and copies in the window; 0 when the document does not count them."""
+def _operations(analysis: Analysis) -> int | None:
+    """Kernels and copies in the window; None when the document does not count them."""
     if analysis.workload is None:
-        return 0
+        return None
     launches = sum(kernel.launches for kernel in analysis.workload.kernels)
     return launches + sum(copy.copies for copy in analysis.workload.copies)

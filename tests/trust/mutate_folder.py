@@ -11,16 +11,16 @@ from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
-from mutate_sqlite import KNOWN, template
+from mutate_sqlite import KNOWN, narrow_template, template
 from mutate_values import TEXTS, integer, value
 
 Tables = dict[str, pa.Table]
 Change = Callable[[Tables, Random], None]
 
 
-def template_tables(seed: int, place: Path) -> Tables:
-    """The small whole export of `mutate_sqlite` as Arrow tables."""
-    template(seed).write(place)
+def template_tables(seed: int, place: Path, *, narrow: bool = False) -> Tables:
+    """The small whole export of `mutate_sqlite`, or one with few of its tables, as Arrow tables."""
+    (narrow_template if narrow else template)(seed).write(place)
     tables: Tables = {}
     with closing(sqlite3.connect(place)) as database:
         for (name,) in database.execute("SELECT name FROM sqlite_master WHERE type = 'table'").fetchall():

@@ -15,6 +15,8 @@ from sqlite_build import CUDA_AND_NVTX, SCHEMAS, ExportBuilder
 
 KNOWN = tuple(sorted({table for tables in SCHEMAS.values() for table in tables}))
 Change = Callable[[sqlite3.Connection, Random], None]
+NARROW_FROM = 1_000_000
+"""Campaigns damage whole exports below this number and narrow ones from it on."""
 
 
 def template(seed: int) -> ExportBuilder:
@@ -34,6 +36,16 @@ def template(seed: int) -> ExportBuilder:
     return build
 
 
+def narrow_template(seed: int) -> ExportBuilder:
+    """A template with few of its tables: damage hits more of what there is, and one input costs a third."""
+    build, random = template(seed), Random(~seed)  # noqa: S311
+    events = sorted(name for name in build.rows if name.startswith(("CUPTI_ACTIVITY_KIND", "NVTX_EVENTS", "OSRT")))
+    kept = set(random.sample(events, min(len(events), random.choice((1, 1, 2)))))
+    rest = ["StringIds", *(name for name in build.rows if name not in events and random.random() < 0.2)]
+    build.rows = {name: rows for name, rows in build.rows.items() if name in kept or name in rest}
+    return build
+
+
 def _random_row(build: ExportBuilder, table: str, random: Random) -> None:
     columns = {name: integer(random) for name in build.columns[table] if not name.endswith(":")}
     start = random.randrange(1, 5000)
@@ -46,9 +58,9 @@ def _random_row(build: ExportBuilder, table: str, random: Random) -> None:
     build.add(table, **columns, **texts)
 
 
-def write_template(seed: int, path: Path, page_bytes: int) -> bytes:
+def write_template(seed: int, path: Path, page_bytes: int, *, narrow: bool = False) -> bytes:
     """The template as a file with small pages, so that damage to one byte matters."""
-    template(seed).write(path)
+    (narrow_template if narrow else template)(seed).write(path)
     with closing(sqlite3.connect(path, isolation_level=None)) as database:
         database.execute(f"PRAGMA page_size={page_bytes}")
         database.execute("VACUUM")
