@@ -43,6 +43,11 @@ def test_any_file_name_is_read_and_nothing_appears_beside_it(export: Path, name:
     assert [p.name for p in folder.iterdir()] == [name]
 
 
+def test_a_text_without_bytes_that_is_no_text_is_empty(export: Path) -> None:
+    alter(export, "UPDATE META_DATA_EXPORT SET name = x'' WHERE rowid = (SELECT max(rowid) FROM META_DATA_EXPORT)")
+    assert len(collected(open_trace(export, FRESH), events.Kernels)) == 1
+
+
 def test_a_read_only_file_in_a_read_only_folder_is_read(export: Path, tmp_path: Path) -> None:
     folder = tmp_path / "locked"
     folder.mkdir()

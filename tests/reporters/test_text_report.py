@@ -102,6 +102,7 @@ def test_graph_level_trace_refuses_the_headline() -> None:
             "2.0 % is idle for reasons that the trace does not show",
         ),
         ({"workload": Workload(kernels=(ONE_LAUNCH,))}, "1 device operation is too few to judge"),
+        ({"workload": Workload(kernels=())}, "no kernel and no copy is too few to judge"),
     ],
 )
 def test_nothing_found_by_rules_that_could_not_look_is_not_healthy(changes: dict[str, object], reason: str) -> None:
