@@ -10,6 +10,7 @@ from __future__ import annotations
 from enum import IntEnum
 
 import numpy as np
+import numpy.typing as npt
 
 from stallscope.model.columns import Column, Table
 
@@ -108,6 +109,11 @@ class Kernels(DeviceSpan):
     shared_bytes = Column(np.int64, "static + dynamic shared memory a block, bytes")
     local_bytes = Column(np.int64, "local memory a thread, bytes")
     graph_node = Column(np.int64, "graph node id; 0 = not from a graph")
+
+    @property
+    def blocks(self) -> npt.NDArray[np.int64]:
+        """Thread blocks of each grid."""
+        return self.grid_x.astype(np.int64) * self.grid_y * self.grid_z
 
 
 class Collectives(Table):

@@ -19,7 +19,6 @@ from stallscope.timeline.host_chains import ChainIndex, HostChains, host_chains
 from stallscope.timeline.host_waits import HostWaits, host_waits
 from stallscope.timeline.intervals import Int64Array
 from stallscope.timeline.lags import launch_lags, stream_lags
-from stallscope.timeline.stream_order import StreamOrder
 from stallscope.timeline.timeline import Timeline
 
 
@@ -80,8 +79,7 @@ class DependencyGraph:
 def dependency_graph(timeline: Timeline) -> DependencyGraph:
     """Build the model of one timeline; linear in its events up to sorting."""
     operations, calls, launch = timeline.operations, timeline.calls, timeline.launch
-    launched = _at(calls.start_ns, launch, operations.start_ns)
-    order = StreamOrder(operations, launched)
+    launched, order = timeline.launched_ns, timeline.stream_order
     waits, across = host_waits(timeline, order), cross_stream_edges(timeline, order)
     chains = host_chains(calls, len(timeline.trace.threads))
     previous = order.predecessor()

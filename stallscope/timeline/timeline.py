@@ -19,6 +19,8 @@ from stallscope.timeline.intervals import Int64Array, IntervalSet, intersect
 from stallscope.timeline.launches import from_graph, launch_rows
 from stallscope.timeline.nvtx import RangeTree, StepRanges
 from stallscope.timeline.operations import OperationKind, Operations, operations
+from stallscope.timeline.reloading import reloads
+from stallscope.timeline.stream_order import StreamOrder
 from stallscope.timeline.windows import DeviceWindow, device_windows
 
 
@@ -69,6 +71,19 @@ class Timeline:
         return launch_rows(self.operations, self.calls)
 
     @cached_property
+    def launched_ns(self) -> Int64Array:
+        """When each operation was asked for: the start of its launch call, else its own."""
+        found: Int64Array = self.operations.start_ns.copy()
+        known = self.launch != NO_ROW
+        found[known] = self.calls.start_ns[self.launch[known]]
+        return found
+
+    @cached_property
+    def stream_order(self) -> StreamOrder:
+        """The operations of every stream in the order in which they were submitted."""
+        return StreamOrder(self.operations, self.launched_ns)
+
+    @cached_property
     def from_graph(self) -> npt.NDArray[np.bool_]:
         """Operations that a graph launch started."""
         return from_graph(self.calls, self.launch)
@@ -100,6 +115,11 @@ class Timeline:
     def steps(self) -> StepRanges | None:
         """The program's iterations, or None when no NVTX range repeats."""
         return self.ranges.steps()
+
+    @cached_property
+    def reloads(self) -> npt.NDArray[np.bool_]:
+        """Calls that load code again and again in the steady state."""
+        return reloads(self.calls, self.trace.names, self.windows)
 
     @property
     def has_graph_runs(self) -> bool:

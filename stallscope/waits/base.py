@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Literal, TypeVar
 
 import numpy as np
 import numpy.typing as npt
+import polars as pl
 
 from stallscope.model.columns import NO_ROW, Column, Table
 from stallscope.model.events import Span
@@ -21,6 +22,7 @@ from stallscope.timeline.gaps import Gaps
 from stallscope.timeline.intervals import Int64Array
 from stallscope.timeline.nvtx import RangeTree
 from stallscope.timeline.operations import Operations
+from stallscope.timeline.stream_order import StreamOrder
 from stallscope.timeline.timeline import Timeline
 from stallscope.timeline.windows import DeviceWindow
 
@@ -71,6 +73,17 @@ class Claims(Span):
     thread = Column(np.int32, "host thread to blame; -1 = none")
     time_ns = Column(np.int64, "when to look up the thread's NVTX path")
 
+    @classmethod
+    def joined(cls, parts: Iterable[Claims]) -> Claims:
+        """All rows of the parts, in that order; none where there is no part."""
+        frames = [part.frame for part in parts]
+        return cls(pl.concat(frames)) if frames else cls.empty()
+
+    def between(self, starts: Int64Array, ends: Int64Array) -> Claims:
+        """The same claims on other spans of time."""
+        columns = {name: self.array(name) for name in self.COLUMNS}
+        return Claims.of(**{**columns, "start_ns": starts, "end_ns": ends})
+
 
 @dataclass(frozen=True, slots=True)
 class Fact:
@@ -99,6 +112,10 @@ class Detection:
     low_ratio: float = DEFAULT_LOW_RATIO
     caveats: tuple[str, ...] = ()
     reason: str = ""
+
+
+DEFAULT_SMS = 100
+"""Number of SMs of a device whose capture does not tell it."""
 
 
 class UndecidableError(Exception):
@@ -160,6 +177,21 @@ class View:
         return self._timeline.launch
 
     @property
+    def launched_ns(self) -> Int64Array:
+        """When each operation was asked for: the start of its launch call, else its own."""
+        return self._timeline.launched_ns
+
+    @property
+    def stream_order(self) -> StreamOrder:
+        """The operations of every stream in the order in which they were submitted."""
+        return self._timeline.stream_order
+
+    @property
+    def multiprocessors(self) -> Int64Array:
+        """Number of SMs of each device of the trace."""
+        return np.array([device.sm_count or DEFAULT_SMS for device in self.devices], np.int64)
+
+    @property
     def from_graph(self) -> npt.NDArray[np.bool_]:
         """Operations started by a graph launch."""
         return self._timeline.from_graph
@@ -173,6 +205,11 @@ class View:
     def blocked(self) -> BlockedGaps:
         """Idle time caused by calls that held the launching thread back."""
         return self._timeline.blocked
+
+    @property
+    def reloads(self) -> npt.NDArray[np.bool_]:
+        """Calls that load code again and again in the steady state."""
+        return self._timeline.reloads
 
     @property
     def ranges(self) -> RangeTree:

@@ -11,7 +11,7 @@ import numpy.typing as npt
 from stallscope.model.events import ApiCalls
 from stallscope.timeline.calls import CallKind
 from stallscope.timeline.intervals import Int64Array, is_one_of
-from stallscope.waits.base import Claims, Fact, View, claim_gaps
+from stallscope.waits.base import Claims, Detection, Fact, View, claim_gaps
 
 
 def claim_blocked(view: View, *kinds: CallKind) -> Claims:
@@ -27,6 +27,13 @@ def claim_blocked_by(view: View, wanted: npt.NDArray[np.bool_]) -> Claims:
 def _claims(view: View, wanted: npt.NDArray[np.bool_]) -> Claims:
     part = view.blocked.take(wanted)
     return claim_gaps(view, part.gap, part.start_ns, part.end_ns, part.call)
+
+
+def blocked_detection(view: View, claims: Claims, what: str, assumes: str) -> Detection | None:
+    """The finding of a rule that blames nothing but the calls of these claims; None where there is no claim."""
+    if not len(claims):
+        return None
+    return Detection(claims=claims, level="supported", assumes=assumes, facts=call_facts(view, claims, what))
 
 
 def call_facts(view: View, claims: Claims, what: str) -> Callable[[Int64Array], tuple[Fact, ...]]:

@@ -8,6 +8,7 @@ import numpy.typing as npt
 from stallscope.model.columns import NO_ROW
 from stallscope.model.events import SyncKind, Syncs
 from stallscope.timeline.intervals import Int64Array
+from stallscope.timeline.stream_order import stream_key
 from stallscope.waits.base import View
 
 LATENCY_NS = 10_000
@@ -22,46 +23,26 @@ def held_gaps(view: View) -> Int64Array:
 
 def waits_for_event(view: View, gap: Int64Array) -> npt.NDArray[np.bool_]:
     """Gaps with a stream-wait-event between the launch of the successor and the launch before it on its stream."""
-    syncs, calls = view[Syncs], view.calls
-    operations, gaps = view.operations, view.gaps
-    after = gaps.after[gap]
-    launched = calls.start_ns[gaps.launch[gap]]
+    syncs, order = view[Syncs], view.stream_order
+    after = view.gaps.after[gap]
+    stream, launched, previous = order.of_row[after], view.launched_ns[after], _previous_launch(view, after)
+    waits = np.flatnonzero(syncs.kind == SyncKind.STREAM_WAIT_EVENT)
+    waiting = order.number(stream_key(syncs.process[waits], syncs.context[waits], syncs.stream[waits]))
     found = np.zeros(len(gap), np.bool_)
-    rows = np.flatnonzero(syncs.kind == SyncKind.STREAM_WAIT_EVENT)
-    previous = _previous_launch(view, after)
-    for process, context, stream in {
-        (int(operations.process[a]), int(operations.context[a]), int(operations.stream[a])) for a in after
-    }:
-        mine = (operations.process[after] == process) & (operations.stream[after] == stream)
-        mine &= operations.context[after] == context
-        waits = rows[
-            (syncs.process[rows] == process) & (syncs.stream[rows] == stream) & (syncs.context[rows] == context)
-        ]
-        times = np.sort(syncs.start_ns[waits])
+    for one in np.unique(stream):
+        mine = stream == one
+        times = np.sort(syncs.start_ns[waits[waiting == one]])
         found[mine] = np.searchsorted(times, launched[mine]) > np.searchsorted(times, previous[mine])
     return found
 
 
 def _previous_launch(view: View, operation: Int64Array) -> Int64Array:
-    """When the launch call before each operation's own on the same stream began; 0 where there is none."""
-    operations, calls, launch = view.operations, view.calls, view.launch
-    known = np.flatnonzero(launch != NO_ROW)
-    order = known[
-        np.lexsort(
-            (
-                calls.start_ns[launch[known]],
-                operations.stream[known],
-                operations.context[known],
-                operations.process[known],
-            )
-        )
-    ]
-    position = np.empty(len(operations), np.int64)
-    position[order] = np.arange(len(order))
-    at = position[operation]
-    before = order[np.maximum(at - 1, 0)]
-    same = (at > 0) & (operations.stream[before] == operations.stream[operation])
-    same &= (operations.context[before] == operations.context[operation]) & (
-        operations.process[before] == operations.process[operation]
-    )
-    return np.where(same, calls.start_ns[launch[before]], 0)
+    """When the launch call before each operation's own on the same stream began; 0 where there is none.
+
+    Work that one call launched together (a graph) has its own launch time here: nothing was asked for in between.
+    """
+    order, launched, launch = view.stream_order, view.launched_ns, view.launch
+    before = order.last_before(order.of_row[operation], launched[operation])
+    elder = order.predecessor()[operation]
+    together = (elder != NO_ROW) & (launch[elder] == launch[operation])
+    return np.where(together, launched[operation], np.where(before == NO_ROW, 0, launched[before]))

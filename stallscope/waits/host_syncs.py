@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from stallscope.timeline.calls import CallKind
 from stallscope.waits.base import Detection, View
-from stallscope.waits.blocking import call_facts, claim_blocked_by
+from stallscope.waits.blocking import blocked_detection, claim_blocked_by
 from stallscope.waits.readbacks import scalar_calls
 
 ASSUMES = "the host no longer waits here and prepares the next launches while the device works"
@@ -14,7 +14,4 @@ def sync_detection(view: View, kind: CallKind, what: str) -> Detection | None:
     """Claim the idle time inside and behind the waits of one kind, except those for a scalar."""
     wanted = view.calls.kind == kind
     wanted[scalar_calls(view)] = False
-    claims = claim_blocked_by(view, wanted)
-    if not len(claims):
-        return None
-    return Detection(claims=claims, level="supported", assumes=ASSUMES, facts=call_facts(view, claims, f"{what} calls"))
+    return blocked_detection(view, claim_blocked_by(view, wanted), f"{what} calls", ASSUMES)

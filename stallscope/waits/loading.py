@@ -1,4 +1,4 @@
-"""Loading of GPU code: which calls and overhead records belong to it, and whether it never stops."""
+"""Loading of GPU code: the idle time under its calls and overhead records."""
 
 from __future__ import annotations
 
@@ -7,29 +7,24 @@ import numpy.typing as npt
 
 from stallscope.model.events import OverheadKind, Overheads
 from stallscope.timeline.intervals import Int64Array
-from stallscope.waits.base import View
-
-LOADS_DATA = r"^(cu|hip)(Module|Library)LoadData|^cuModuleLoadFatBinary|^cudaLibraryLoadData"
-STEADY_TENTHS = 3
-"""Code that is loaded in this many different tenths of the second half of a window is being rebuilt, not warmed up."""
+from stallscope.waits.base import Claims, Detection, View
+from stallscope.waits.blocking import call_facts, claim_blocked_by
+from stallscope.waits.hostspans import claim_inside
 
 
-def loads_forever(view: View) -> npt.NDArray[np.bool_]:
-    """Per row of `HostCalls`: an image is loaded, and loading goes on in the steady state of its process."""
-    calls = view.calls
-    loads = view.names.matching(LOADS_DATA)[calls.name]
-    forever = np.zeros(len(calls), np.bool_)
-    if not view.windows or not loads.any():
-        return forever
-    start = min(int(w.window.starts[0]) for w in view.windows)
-    end = max(int(w.window.ends[-1]) for w in view.windows)
-    tenth = (calls.start_ns - start) * 10 // max(end - start, 1)
-    for process in np.unique(calls.process[loads]):
-        mine = loads & (calls.process == process)
-        late = np.unique(tenth[mine & (tenth >= 5) & (tenth < 10)])
-        if len(late) >= STEADY_TENTHS:
-            forever |= mine & (tenth >= 0)
-    return forever
+def loading_detection(
+    view: View, wanted: npt.NDArray[np.bool_], records: tuple[OverheadKind, ...], what: str, assumes: str
+) -> Detection | None:
+    """Claim the idle time under the wanted calls and under the driver's own records of these kinds."""
+    claims = claim_blocked_by(view, wanted)
+    overheads = view.find(Overheads)
+    if overheads is not None:
+        found = overheads.take(overhead_rows(view, *records))
+        claims = Claims.joined((claims, claim_inside(view, found, found.thread)))
+    if not len(claims):
+        return None
+    facts = call_facts(view, claims, what)
+    return Detection(claims=claims, level="supported", assumes=assumes, low_ratio=0.8, facts=facts)
 
 
 def overhead_rows(view: View, *kinds: OverheadKind) -> Int64Array:

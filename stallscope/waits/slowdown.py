@@ -99,6 +99,4 @@ def claim_excess(view: View, found: list[Slowdown]) -> Claims:
     rows = np.concatenate([s.beside for s in found])
     alone = np.concatenate([np.full(len(s.beside), round(s.alone_ns), np.int64) for s in found])
     whole = claim_operations(view, rows)
-    columns = {name: whole.array(name) for name in Claims.COLUMNS}
-    start = np.minimum(whole.start_ns + alone, whole.end_ns)
-    return Claims.of(**{**columns, "start_ns": start})
+    return whole.between(np.minimum(whole.start_ns + alone, whole.end_ns), whole.end_ns)

@@ -49,9 +49,17 @@ def claim_in_kernels(view: View, device: int, spans: IntervalSet) -> Claims:
     operations = view.operations
     rows = np.flatnonzero((operations.device == device) & (operations.kind == OperationKind.COMPUTE))
     row, start, end = cut(operations.start_ns[rows], operations.end_ns[rows], spans)
-    whole = claim_operations(view, rows[row])
-    columns = {name: whole.array(name) for name in Claims.COLUMNS}
-    return Claims.of(**{**columns, "start_ns": start, "end_ns": end})
+    return claim_operations(view, rows[row]).between(start, end)
+
+
+def claim_migrations(view: View, rows: Int64Array) -> Claims:
+    """Claims on kernel time of every device under these rows of Migrations."""
+    moved = view[Migrations]
+    return Claims.joined(
+        claim_in_kernels(view, w.device, union(moved.start_ns[mine], moved.end_ns[mine]))
+        for w in view.windows
+        if len(mine := rows[moved.device[rows] == w.device])
+    )
 
 
 def claim_idle(view: View, device: int, spans: IntervalSet) -> Claims:

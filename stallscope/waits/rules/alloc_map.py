@@ -6,7 +6,7 @@ from stallscope.model.events import ApiCalls
 from stallscope.model.experiments import Experiment
 from stallscope.timeline.calls import CallKind
 from stallscope.waits.base import Detection, Rule, RuleMeta, View, measure
-from stallscope.waits.blocking import call_facts, claim_blocked
+from stallscope.waits.blocking import blocked_detection, claim_blocked
 
 META = RuleMeta(
     id="alloc.map",
@@ -39,15 +39,8 @@ EXPERIMENTS = (
 
 def detect(view: View) -> Detection | None:
     """Claim the idle time these calls cause."""
-    claims = claim_blocked(view, CallKind.ALLOC_MAP)
-    if not len(claims):
-        return None
-    return Detection(
-        claims=claims,
-        level="supported",
-        assumes="the mapping happens before the step needs it",
-        facts=call_facts(view, claims, "cuMem* mapping calls"),
-    )
+    assumes = "the mapping happens before the step needs it"
+    return blocked_detection(view, claim_blocked(view, CallKind.ALLOC_MAP), "cuMem* mapping calls", assumes)
 
 
 RULE = Rule(META, detect, EXPERIMENTS)

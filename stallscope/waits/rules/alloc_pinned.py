@@ -7,7 +7,6 @@ also stalls a launching thread that pins nothing itself.
 from __future__ import annotations
 
 import numpy as np
-import polars as pl
 
 from stallscope.model.columns import NO_ROW
 from stallscope.model.events import ApiCalls
@@ -55,7 +54,7 @@ def detect(view: View) -> Detection | None:
     others = _held_up(view)
     if not len(own) and not len(others):
         return None
-    claims = Claims(pl.concat([own.frame, others.frame]))
+    claims = Claims.joined((own, others))
     return Detection(
         claims=claims,
         level="supported" if len(own) else "indicated",
@@ -75,7 +74,7 @@ def _held_up(view: View) -> Claims:
     gaps, calls = view.gaps, view.calls
     rows = np.flatnonzero((calls.kind == CallKind.ALLOC_PINNED) & (calls.end_ns - calls.start_ns >= CONTENDED_NS))
     process = view.operations.process[gaps.after]
-    parts = [Claims.empty()]
+    parts = []
     for owner in np.unique(calls.process[rows]):
         mine = rows[calls.process[rows] == owner]
         late = np.flatnonzero(~gaps.queued & ~gaps.in_graph & (process == owner))
@@ -87,7 +86,7 @@ def _held_up(view: View) -> Claims:
         row, start, stop = cut(begin, end, union(calls.start_ns[mine], calls.end_ns[mine]))
         longest = mine[np.argmax(calls.end_ns[mine] - calls.start_ns[mine])]
         parts.append(claim_gaps(view, late[row], start, stop, np.full(len(row), longest)))
-    return Claims(pl.concat([part.frame for part in parts]))
+    return Claims.joined(parts)
 
 
 RULE = Rule(META, detect, EXPERIMENTS)

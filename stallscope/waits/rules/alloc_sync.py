@@ -11,7 +11,7 @@ from stallscope.model.events import ApiCalls
 from stallscope.model.experiments import Experiment
 from stallscope.timeline.calls import CallKind
 from stallscope.waits.base import Detection, Rule, RuleMeta, View, measure
-from stallscope.waits.blocking import call_facts, claim_blocked
+from stallscope.waits.blocking import blocked_detection, claim_blocked
 
 META = RuleMeta(
     id="alloc.sync",
@@ -47,15 +47,9 @@ EXPERIMENTS = (
 
 def detect(view: View) -> Detection | None:
     """Claim the idle time inside and behind cudaMalloc/cudaFree on the launching thread."""
+    assumes = "allocation leaves the loop or becomes stream-ordered; kernels and their order stay the same"
     claims = claim_blocked(view, CallKind.ALLOC, CallKind.FREE, CallKind.ALLOC_MANAGED)
-    if not len(claims):
-        return None
-    return Detection(
-        claims=claims,
-        level="supported",
-        assumes="allocation leaves the loop or becomes stream-ordered; kernels and their order stay the same",
-        facts=call_facts(view, claims, "cudaMalloc/cudaFree calls"),
-    )
+    return blocked_detection(view, claims, "cudaMalloc/cudaFree calls", assumes)
 
 
 RULE = Rule(META, detect, EXPERIMENTS)

@@ -7,7 +7,7 @@ from stallscope.model.experiments import Experiment
 from stallscope.timeline.calls import CallKind
 from stallscope.timeline.intervals import is_one_of
 from stallscope.waits.base import Detection, Rule, RuleMeta, View, measure
-from stallscope.waits.blocking import call_facts, claim_blocked_by
+from stallscope.waits.blocking import blocked_detection, claim_blocked_by
 from stallscope.waits.readbacks import scalar_calls
 
 META = RuleMeta(
@@ -42,15 +42,8 @@ def detect(view: View) -> Detection | None:
     """Claim the idle time that synchronous and pageable copy calls cause (a scalar read-back is sync.scalar)."""
     wanted = is_one_of(view.calls.kind, (CallKind.COPY_BLOCKING, CallKind.COPY))
     wanted[scalar_calls(view)] = False
-    claims = claim_blocked_by(view, wanted)
-    if not len(claims):
-        return None
-    return Detection(
-        claims=claims,
-        level="supported",
-        assumes="the copies become asynchronous and the thread launches on while they run",
-        facts=call_facts(view, claims, "copy calls"),
-    )
+    assumes = "the copies become asynchronous and the thread launches on while they run"
+    return blocked_detection(view, claim_blocked_by(view, wanted), "copy calls", assumes)
 
 
 RULE = Rule(META, detect, EXPERIMENTS)

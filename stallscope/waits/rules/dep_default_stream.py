@@ -14,13 +14,13 @@ from stallscope.model.events import ApiCalls, Kernels, StreamFlag, Streams
 from stallscope.model.experiments import Experiment
 from stallscope.timeline.intervals import Int64Array
 from stallscope.timeline.operations import OperationKind
-from stallscope.waits.base import Claims, Detection, Fact, Rule, RuleMeta, View, claim_operations, measure
+from stallscope.timeline.stream_order import stream_key
+from stallscope.waits.base import Detection, Fact, Rule, RuleMeta, View, claim_operations, measure
 
 MIN_HELD = 8
 FOLLOWS_NS = 5_000
 """A held kernel starts this soon after the one that held it ends."""
 MIN_WAIT_NS = 5_000
-DEFAULT_SMS = 100
 
 META = RuleMeta(
     id="dep.default_stream",
@@ -50,10 +50,8 @@ def detect(view: View) -> Detection | None:
     if len(held) < MIN_HELD:
         return None
     whole = claim_operations(view, held)
-    columns = {name: whole.array(name) for name in Claims.COLUMNS}
-    claims = Claims.of(**{**columns, "start_ns": ready, "end_ns": whole.start_ns})
     return Detection(
-        claims=claims,
+        claims=whole.between(ready, whole.start_ns),
         level="supported",
         assumes="the kernels are independent and the device has room for both",
         low_ratio=0.0,
@@ -83,7 +81,11 @@ def _held(view: View) -> tuple[Int64Array, Int64Array]:
     row = row[pair]
     if not len(row):
         return row, row
-    ready = np.maximum(calls.end_ns[launch[row]], _own_predecessor_end(view, row))
+    predecessor = view.stream_order.predecessor()[row]
+    own_end = np.where(predecessor == NO_ROW, 0, operations.end_ns[predecessor])
+    elsewhere = (predecessor != NO_ROW) & (operations.device[predecessor] != operations.device[row])
+    own_end[elsewhere] = operations.start_ns[row[elsewhere]]  # context ids of several devices mixed up: not judged
+    ready = np.maximum(calls.end_ns[launch[row]], own_end)
     waited = operations.start_ns[row] - ready >= MIN_WAIT_NS
     return row[waited], ready[waited]
 
@@ -91,43 +93,18 @@ def _held(view: View) -> tuple[Int64Array, Int64Array]:
 def _flags(view: View, rows: npt.NDArray[np.intp]) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.bool_]]:
     """Flags per operation: on the legacy default stream, and on a blocking stream."""
     streams, operations = view[Streams], view.operations
-    known = _stream_key(streams.process, streams.context, streams.stream)
+    known = stream_key(streams.process, streams.context, streams.stream)
     order = np.argsort(known, kind="stable")
-    wanted = _stream_key(operations.process[rows], operations.context[rows], operations.stream[rows])
+    wanted = stream_key(operations.process[rows], operations.context[rows], operations.stream[rows])
     at = order[np.minimum(np.searchsorted(known[order], wanted), len(known) - 1)]
     flag = np.where(known[at] == wanted, streams.flag[at], StreamFlag.UNKNOWN)
     return flag == StreamFlag.NULL, flag == StreamFlag.BLOCKING
 
 
-def _stream_key(process: npt.NDArray[np.int32], context: Int64Array, stream: Int64Array) -> Int64Array:
-    """One number for a stream of a context of a process: stream ids have 32 bits, contexts of a process are few."""
-    return (process.astype(np.int64) << 48) | ((context & 0xFFFF) << 32) | (stream & 0xFFFFFFFF)
-
-
 def _small(view: View, rows: Int64Array) -> npt.NDArray[np.bool_]:
     """Fewer blocks than the device has SMs: another kernel would have fitted beside it."""
-    kernels, operations = view[Kernels], view.operations
-    source = operations.row[rows]
-    blocks = kernels.grid_x[source].astype(np.int64) * kernels.grid_y[source] * kernels.grid_z[source]
-    sms = np.array([device.sm_count or DEFAULT_SMS for device in view.devices])
-    return np.asarray(blocks < sms[operations.device[rows]])
-
-
-def _own_predecessor_end(view: View, rows: Int64Array) -> Int64Array:
-    """End of the operation before each on its own stream; 0 where there is none."""
     operations = view.operations
-    order = np.lexsort(
-        (operations.start_ns, operations.stream, operations.context, operations.process, operations.device)
-    )
-    position = np.empty(len(operations), np.int64)
-    position[order] = np.arange(len(order))
-    at = position[rows]
-    before = order[np.maximum(at - 1, 0)]
-    same = (at > 0) & (operations.stream[before] == operations.stream[rows])
-    same &= (operations.context[before] == operations.context[rows]) & (
-        operations.device[before] == operations.device[rows]
-    )
-    return np.where(same, operations.end_ns[before], 0)
+    return np.asarray(view[Kernels].blocks[operations.row[rows]] < view.multiprocessors[operations.device[rows]])
 
 
 RULE = Rule(META, detect, EXPERIMENTS)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-import polars as pl
 
 from stallscope.model.columns import NO_ROW
 from stallscope.model.events import ApiCalls, OverheadKind, Overheads
@@ -41,7 +40,7 @@ def detect(view: View) -> Detection | None:
     recorded = overheads.take(overhead_rows(view, OverheadKind.PROFILER))
     own = claim_inside(view, recorded, recorded.thread)
     replays = _traced_replays(view)
-    claims = Claims(pl.concat([own.frame, replays.frame]))
+    claims = Claims.joined((own, replays))
     if not len(claims):
         return None
     facts = [Fact("overhead records on launching threads", len(own), "count", Overheads)]

@@ -23,7 +23,6 @@ MAX_EXCESS_NS = 500_000
 """Fence waits measured on an H200 are 34-100 µs; what takes far longer is something else."""
 SM_SHARE = 0.25
 """A neighbour on at most this part of the SMs can neither take half of them away nor fill the memory bandwidth."""
-DEFAULT_SMS = 100
 
 META = RuleMeta(
     id="fence.interference",
@@ -93,16 +92,15 @@ def _small_neighbours(view: View) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
     """Kernels that occupy few SMs and run much longer than the kernels beside them."""
     operations, kernels = view.operations, view[Kernels]
     found = np.zeros(len(operations), np.bool_)
-    blocks = kernels.grid_x.astype(np.int64) * kernels.grid_y * kernels.grid_z
+    blocks = kernels.blocks
     for window in view.windows:
         mine = slice(window.first, window.after)
         ran = window.first + np.flatnonzero(is_one_of(operations.kind[mine], _KERNELS))
         if not len(ran):  # copies and memsets alone
             continue
-        sms = view.devices[window.device].sm_count or DEFAULT_SMS
         length = operations.end_ns[ran] - operations.start_ns[ran]
         long = ran[length >= 10 * float(np.median(length))]
-        found[long] = blocks[operations.row[long]] <= SM_SHARE * sms
+        found[long] = blocks[operations.row[long]] <= SM_SHARE * view.multiprocessors[window.device]
     return found
 
 

@@ -6,7 +6,7 @@ from stallscope.model.events import ApiCalls
 from stallscope.model.experiments import Experiment
 from stallscope.timeline.calls import CallKind
 from stallscope.waits.base import Detection, Rule, RuleMeta, View, measure
-from stallscope.waits.blocking import call_facts, claim_blocked
+from stallscope.waits.blocking import blocked_detection, claim_blocked
 
 META = RuleMeta(
     id="init.context",
@@ -30,15 +30,8 @@ EXPERIMENTS = (
 
 def detect(view: View) -> Detection | None:
     """Claim the idle time these calls cause."""
-    claims = claim_blocked(view, CallKind.CONTEXT)
-    if not len(claims):
-        return None
-    return Detection(
-        claims=claims,
-        level="supported",
-        assumes="initialisation happens before the measured part",
-        facts=call_facts(view, claims, "context calls"),
-    )
+    assumes = "initialisation happens before the measured part"
+    return blocked_detection(view, claim_blocked(view, CallKind.CONTEXT), "context calls", assumes)
 
 
 RULE = Rule(META, detect, EXPERIMENTS)

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import polars as pl
-
 from stallscope.model.events import ApiCalls, OverheadKind, Overheads
 from stallscope.model.experiments import Experiment
 from stallscope.timeline.calls import CallKind
-from stallscope.waits.base import Claims, Detection, Rule, RuleMeta, View, measure
-from stallscope.waits.blocking import call_facts, claim_blocked_by
-from stallscope.waits.hostspans import claim_inside
-from stallscope.waits.loading import loads_forever, overhead_rows
+from stallscope.waits.base import Detection, Rule, RuleMeta, View, measure
+from stallscope.waits.loading import loading_detection
+
+ASSUMES = "no kernel is compiled in the steady state"
 
 META = RuleMeta(
     id="init.jit",
@@ -50,20 +48,9 @@ EXPERIMENTS = (
 
 def detect(view: View) -> Detection | None:
     """Claim the idle time under these calls and under the driver's own records of it."""
-    claims = claim_blocked_by(view, (view.calls.kind == CallKind.JIT) | loads_forever(view))
-    overheads = view.find(Overheads)
-    if overheads is not None:
-        found = overheads.take(overhead_rows(view, OverheadKind.JIT))
-        claims = Claims(pl.concat([claims.frame, claim_inside(view, found, found.thread).frame]))
-    if not len(claims):
-        return None
-    return Detection(
-        claims=claims,
-        level="supported",
-        assumes="no kernel is compiled in the steady state",
-        low_ratio=0.8,
-        facts=call_facts(view, claims, "compiling and image-loading calls"),
-    )
+    wanted = (view.calls.kind == CallKind.JIT) | view.reloads
+    records = (OverheadKind.JIT,)
+    return loading_detection(view, wanted, records, "compiling and image-loading calls", ASSUMES)
 
 
 RULE = Rule(META, detect, EXPERIMENTS)

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import polars as pl
-
 from stallscope.model.events import ApiCalls, OverheadKind, Overheads
 from stallscope.model.experiments import Experiment
 from stallscope.timeline.calls import CallKind
-from stallscope.waits.base import Claims, Detection, Rule, RuleMeta, View, measure
-from stallscope.waits.blocking import call_facts, claim_blocked_by
-from stallscope.waits.hostspans import claim_inside
-from stallscope.waits.loading import loads_forever, overhead_rows
+from stallscope.waits.base import Detection, Rule, RuleMeta, View, measure
+from stallscope.waits.loading import loading_detection
+
+ASSUMES = "code is loaded before the measured part"
 
 META = RuleMeta(
     id="init.lazy_load",
@@ -35,20 +33,9 @@ EXPERIMENTS = (
 
 def detect(view: View) -> Detection | None:
     """Claim the idle time under these calls and under the driver's own records of it."""
-    claims = claim_blocked_by(view, (view.calls.kind == CallKind.MODULE_LOAD) & ~loads_forever(view))
-    overheads = view.find(Overheads)
-    if overheads is not None:
-        found = overheads.take(overhead_rows(view, OverheadKind.MODULE_LOADING, OverheadKind.LAZY_LOADING))
-        claims = Claims(pl.concat([claims.frame, claim_inside(view, found, found.thread).frame]))
-    if not len(claims):
-        return None
-    return Detection(
-        claims=claims,
-        level="supported",
-        assumes="code is loaded before the measured part",
-        low_ratio=0.8,
-        facts=call_facts(view, claims, "module and kernel loading calls"),
-    )
+    wanted = (view.calls.kind == CallKind.MODULE_LOAD) & ~view.reloads
+    records = (OverheadKind.MODULE_LOADING, OverheadKind.LAZY_LOADING)
+    return loading_detection(view, wanted, records, "module and kernel loading calls", ASSUMES)
 
 
 RULE = Rule(META, detect, EXPERIMENTS)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-import polars as pl
 
 from stallscope.model.events import GpuMetrics, Kernels
 from stallscope.model.experiments import Experiment
@@ -45,8 +44,8 @@ def detect(view: View) -> Detection | None:
         busy = union(metrics.time_ns[rows] - period, metrics.time_ns[rows])
         direct = subtract(busy, _copies(view, window.device, period))
         samples += len(rows)
-        parts.append(claim_in_kernels(view, window.device, direct).frame)
-    claims = Claims(pl.concat(parts)) if parts else Claims.empty()
+        parts.append(claim_in_kernels(view, window.device, direct))
+    claims = Claims.joined(parts)
     if not len(claims):
         return None
     return Detection(

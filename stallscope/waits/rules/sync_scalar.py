@@ -11,7 +11,7 @@ import numpy as np
 from stallscope.model.events import ApiCalls, Copies
 from stallscope.model.experiments import Experiment
 from stallscope.waits.base import Detection, Rule, RuleMeta, View, measure
-from stallscope.waits.blocking import call_facts, claim_blocked_by
+from stallscope.waits.blocking import blocked_detection, claim_blocked_by
 from stallscope.waits.host_syncs import ASSUMES
 from stallscope.waits.readbacks import SCALAR_BYTES, scalar_calls
 
@@ -46,15 +46,8 @@ def detect(view: View) -> Detection | None:
     """Claim the idle time inside and behind the read-backs."""
     wanted = np.zeros(len(view.calls), np.bool_)
     wanted[scalar_calls(view)] = True
-    claims = claim_blocked_by(view, wanted)
-    if not len(claims):
-        return None
-    return Detection(
-        claims=claims,
-        level="supported",
-        assumes=ASSUMES,
-        facts=call_facts(view, claims, f"waits for a copy of at most {SCALAR_BYTES} bytes"),
-    )
+    what = f"waits for a copy of at most {SCALAR_BYTES} bytes"
+    return blocked_detection(view, claim_blocked_by(view, wanted), what, ASSUMES)
 
 
 RULE = Rule(META, detect, EXPERIMENTS)

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
-import polars as pl
 
 from stallscope.model.events import CopyKind, Kernels, MigrationCause, Migrations
 from stallscope.model.experiments import Experiment
-from stallscope.timeline.intervals import union
-from stallscope.waits.base import Claims, Detection, Fact, Rule, RuleMeta, View, measure
-from stallscope.waits.unified_memory import claim_in_kernels, migrations
+from stallscope.waits.base import Detection, Fact, Rule, RuleMeta, View, measure
+from stallscope.waits.unified_memory import claim_migrations, migrations
 
 META = RuleMeta(
     id="uvm.evict",
@@ -35,12 +33,7 @@ def detect(view: View) -> Detection | None:
     """Claim kernel time under evictions."""
     moved = view[Migrations]
     rows = migrations(view, CopyKind.DEVICE_TO_HOST, (MigrationCause.EVICTION,))
-    parts = [
-        claim_in_kernels(view, w.device, union(moved.start_ns[mine], moved.end_ns[mine])).frame
-        for w in view.windows
-        if len(mine := rows[moved.device[rows] == w.device])
-    ]
-    claims = Claims(pl.concat(parts)) if parts else Claims.empty()
+    claims = claim_migrations(view, rows)
     if not len(claims):
         return None
     return Detection(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-import polars as pl
 
 from stallscope.model.events import CopyKind, CpuFaults, Migrations
 from stallscope.timeline.intervals import union
@@ -36,8 +35,7 @@ def detect(view: View) -> Detection | None:
     passes = union(
         np.concatenate((passes.starts, moved.start_ns[rows])), np.concatenate((passes.ends, moved.end_ns[rows]))
     )
-    parts = [claim_idle(view, window.device, passes).frame for window in view.windows]
-    claims = Claims(pl.concat(parts)) if parts else Claims.empty()
+    claims = Claims.joined(claim_idle(view, window.device, passes) for window in view.windows)
     if not len(claims):
         return None
     facts = [

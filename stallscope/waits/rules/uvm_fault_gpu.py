@@ -7,7 +7,6 @@ the work inside is short. Explicit prefetches (cause: user) are copies, not faul
 from __future__ import annotations
 
 import numpy as np
-import polars as pl
 
 from stallscope.model.events import CopyKind, GpuFaults, Kernels, Migrations
 from stallscope.timeline.intervals import union
@@ -38,8 +37,8 @@ def detect(view: View) -> Detection | None:
             served = faults.device == window.device
             starts.append(faults.start_ns[served])
             ends.append(faults.end_ns[served])
-        parts.append(claim_in_kernels(view, window.device, union(np.concatenate(starts), np.concatenate(ends))).frame)
-    claims = Claims(pl.concat(parts)) if parts else Claims.empty()
+        parts.append(claim_in_kernels(view, window.device, union(np.concatenate(starts), np.concatenate(ends))))
+    claims = Claims.joined(parts)
     if not len(claims):
         return None
     facts = [

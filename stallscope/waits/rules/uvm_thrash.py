@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import numpy as np
-import polars as pl
 
 from stallscope.model.events import CopyKind, Kernels, Migrations
 from stallscope.model.experiments import Experiment
-from stallscope.timeline.intervals import Int64Array, union
-from stallscope.waits.base import Claims, Detection, Fact, Rule, RuleMeta, View, measure
-from stallscope.waits.unified_memory import EXPLICIT, ON_DEMAND, claim_in_kernels, migrations
+from stallscope.timeline.intervals import Int64Array
+from stallscope.waits.base import Detection, Fact, Rule, RuleMeta, View, measure
+from stallscope.waits.unified_memory import EXPLICIT, ON_DEMAND, claim_migrations, migrations
 
 BLOCK_BYTES = 2 << 20
 """The driver manages unified memory in 2 MiB blocks."""
 ROUND_TRIPS = 4
 """A block that moved both ways this often is thrashing; fewer are phases of a program."""
+BURST_NS = 1_000_000
+"""Migrations of one block closer than this are one move of it."""
 
 META = RuleMeta(
     id="uvm.thrash",
@@ -49,12 +50,7 @@ def detect(view: View) -> Detection | None:
     if not len(bouncing):
         return None
     rows = up[np.isin(moved.address[up] // BLOCK_BYTES, bouncing)]
-    parts = [
-        claim_in_kernels(view, w.device, union(moved.start_ns[mine], moved.end_ns[mine])).frame
-        for w in view.windows
-        if len(mine := rows[moved.device[rows] == w.device])
-    ]
-    claims = Claims(pl.concat(parts)) if parts else Claims.empty()
+    claims = claim_migrations(view, rows)
     if not len(claims):
         return None
     return Detection(
@@ -77,8 +73,5 @@ def _repeated(moved: Migrations, rows: Int64Array) -> Int64Array:
     bursts, counts = np.unique(ordered[apart[: len(ordered)]], return_counts=True)
     return bursts[counts >= ROUND_TRIPS]
 
-
-BURST_NS = 1_000_000
-"""Migrations of one block closer than this are one move of it."""
 
 RULE = Rule(META, detect, EXPERIMENTS)
