@@ -5,7 +5,7 @@ from __future__ import annotations
 import ctypes
 import os
 
-_TRIM_THRESHOLD, _MMAP_MAX = -1, -4  # from malloc.h of the GNU C library
+_TRIM_THRESHOLD, _MMAP_MAX, _ARENA_MAX = -1, -4, -8  # from malloc.h of the GNU C library
 _KEPT_BYTES = 2_000_000_000
 
 
@@ -20,5 +20,6 @@ def reuse_freed_memory() -> None:
         mallopt = ctypes.CDLL(None).mallopt
     except (AttributeError, OSError, TypeError):
         return
+    mallopt(_ARENA_MAX, 1)
     mallopt(_MMAP_MAX, 0)
     mallopt(_TRIM_THRESHOLD, _KEPT_BYTES)

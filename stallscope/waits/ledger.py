@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -78,11 +78,22 @@ class Settlement:
     charges: Mapping[int, Mapping[str, IntervalSet]]
 
 
-def settle(windows: tuple[DeviceWindow, ...], claims: Mapping[str, Claims]) -> Settlement:
-    """Sweep every device once; where claims overlap, PRECEDENCE decides. Ledgers sum to their windows exactly."""
+Sweep = Callable[[DeviceWindow], dict[str, IntervalSet]]
+
+
+def settle(
+    windows: tuple[DeviceWindow, ...],
+    claims: Mapping[str, Claims],
+    mapped: Callable[[Sweep, tuple[DeviceWindow, ...]], Iterable[dict[str, IntervalSet]]] = map,
+) -> Settlement:
+    """Sweep every device once; where claims overlap, PRECEDENCE decides. Ledgers sum to their windows exactly.
+
+    `mapped` may sweep the devices side by side: each writes to rows of its own.
+    """
     order = sorted(claims, key=lambda wait: PRECEDENCE.index(wait) if wait in PRECEDENCE else len(PRECEDENCE))
     owned = {wait: np.zeros(len(claims[wait]), np.int64) for wait in order}
-    charges = {window.device: _sweep(window, order, claims, owned) for window in windows}
+    swept = mapped(lambda window: _sweep(window, order, claims, owned), windows)
+    charges = {window.device: found for window, found in zip(windows, swept, strict=True)}
     ledgers = {device: {wait: set_.total_ns() for wait, set_ in found.items()} for device, found in charges.items()}
     return Settlement(ledgers, {wait: Owned(claims[wait], owned[wait]) for wait in order}, charges)
 
@@ -131,7 +142,7 @@ def _take_claims(
     first, after = positions(free.ends, starts, "right"), positions(free.starts, ends)
     claim, piece = expand(first, after)
     got = np.maximum(starts[claim], free.starts[piece]), np.minimum(ends[claim], free.ends[piece])
-    owned_ns += np.bincount(rows[claim], weights=got[1] - got[0], minlength=len(owned_ns)).astype(np.int64)
+    owned_ns[rows] += np.bincount(claim, weights=got[1] - got[0], minlength=len(rows)).astype(np.int64)
     return union(*got), subtract(free, union(starts, ends))
 
 

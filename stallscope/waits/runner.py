@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Literal
 
 from stallscope.model.analysis import DeviceLedger
 from stallscope.model.collection import FLAGS, table_source
 from stallscope.model.findings import Check, Finding
 from stallscope.timeline.intervals import IntervalSet
+from stallscope.timeline.side_by_side import derive, side_by_side
 from stallscope.timeline.timeline import Timeline
 from stallscope.waits.base import Detection, Rule, UndecidableError, View
 from stallscope.waits.busy import ok_claims
@@ -39,20 +41,20 @@ def diagnose(timeline: Timeline, rules: tuple[Rule, ...], *, everything: bool = 
 
     `everything` keeps findings below the reporting threshold.
     """
-    results = {rule.meta.id: _run(timeline, rule) for rule in rules}
+    derive(timeline)
+    outcomes = side_by_side(timeline, partial(_run, timeline), rules)
+    results = {rule.meta.id: outcome for rule, outcome in zip(rules, outcomes, strict=True)}
     detections = {wait: result.detection for wait, result in results.items() if result.detection is not None}
     charged = {
         rule.meta.id: detections[rule.meta.id].claims
         for rule in rules
         if rule.meta.id in detections and rule.meta.layer not in ("beside", "note")
     }
-    settlement = settle(timeline.windows, {**ok_claims(timeline), **charged})
+    settlement = settle(timeline.windows, {**ok_claims(timeline), **charged}, partial(side_by_side, timeline))
     findings = [
         finding
-        for rule in rules
-        if (detection := detections.get(rule.meta.id)) is not None
-        and (finding := finding_of(timeline, rule, detection, settlement)) is not None
-        and (everything or worth_telling(finding, timeline))
+        for finding in side_by_side(timeline, partial(_conclude, timeline, detections, settlement), rules)
+        if finding is not None and (everything or worth_telling(finding, timeline))
     ]
     found = {finding.wait for finding in findings}
     return Diagnosis(
@@ -87,6 +89,13 @@ def _run(timeline: Timeline, rule: Rule) -> _Result:
     except Exception as error:  # noqa: BLE001 - the check names the broken rule, the other rules still answer
         return _Result("failed", f"{type(error).__name__}: {error}")
     return _Result("clean", detection.reason if detection else "", detection)
+
+
+def _conclude(
+    timeline: Timeline, detections: Mapping[str, Detection], settlement: Settlement, rule: Rule
+) -> Finding | None:
+    detection = detections.get(rule.meta.id)
+    return finding_of(timeline, rule, detection, settlement) if detection is not None else None
 
 
 def _ledgers(timeline: Timeline, settlement: Settlement) -> tuple[DeviceLedger, ...]:
