@@ -73,11 +73,13 @@ def blocked_gaps(gaps: Gaps, calls: HostCalls, rows: Int64Array, busy: Mapping[i
     """Charge late gaps to the holding calls inside them and to the last call under which their device drained."""
     late = np.flatnonzero((gaps.thread != NO_ROW) & ~gaps.queued & ~gaps.in_graph)
     index = CallIndex(calls, rows)
-    pair, call = index.overlapping(gaps.thread[late], gaps.start_ns[late] - CLOCK_SLACK_NS, gaps.end_ns[late])
+    pair, call = index.overlapping(gaps.thread[late], gaps.start_ns[late] - CLOCK_SLACK_NS, gaps.late_end_ns[late])
     gap = late[pair]
+    before = (call <= gaps.launch[gap]) | (gaps.launch[gap] == NO_ROW)  # what follows the launch cannot have delayed it
+    gap, call = gap[before], call[before]
     inside = _Parts(
         np.maximum(calls.start_ns[call], gaps.start_ns[gap]),
-        np.minimum(calls.end_ns[call], gaps.end_ns[gap]),
+        np.minimum(calls.end_ns[call], gaps.late_end_ns[gap]),
         gap,
         call,
     )
@@ -159,7 +161,7 @@ def _behind(gaps: Gaps, calls: HostCalls, gap: Int64Array, drains: _Drains) -> _
     gap = gap[np.argsort(gaps.thread[gap], kind="stable")]
     drain = _last_drain(calls, drains.call, gaps, gap)
     gap, drain = gap[drain != NO_ROW], drain[drain != NO_ROW]
-    end = gaps.end_ns[gap]
+    end = gaps.late_end_ns[gap]
     start = np.clip(calls.end_ns[drains.call[drain]], gaps.start_ns[gap], end)
     left = np.maximum(drains.budget_ns[drain] - _running_sum(end - start, drains.chain[drain]), 0)
     left[_caught_up(gaps, calls, gap, drain, drains.call)] = 0

@@ -7,23 +7,56 @@ import numpy.typing as npt
 
 from stallscope.model.columns import NO_ROW
 from stallscope.model.events import SyncKind, Syncs
+from stallscope.timeline.calls import CallKind
 from stallscope.timeline.intervals import Int64Array
 from stallscope.timeline.stream_order import stream_key
-from stallscope.waits.base import View
+from stallscope.waits.base import Claims, View, claim_gaps
 
 LATENCY_NS = 10_000
 """Up to this long a gap before a queued operation is the device's own latency (launch.drain)."""
 
 
 def held_gaps(view: View) -> Int64Array:
-    """Gaps longer than launch latency whose successor had been queued before, graph nodes aside."""
+    """Gaps in which the successor lay in its stream for longer than launch latency, graph nodes aside."""
     gaps = view.gaps
-    return np.flatnonzero(gaps.queued & ~gaps.in_graph & (gaps.end_ns - gaps.start_ns > LATENCY_NS))
+    return np.flatnonzero(~gaps.in_graph & (gaps.launch != NO_ROW) & (gaps.end_ns - held_from(view) > LATENCY_NS))
+
+
+def held_from(view: View) -> Int64Array:
+    """When the queue, and no longer the host, delays the successor of each gap; the gap's end where it never does."""
+    gaps = view.gaps
+    return np.where(gaps.queued, gaps.start_ns, gaps.late_end_ns)
+
+
+def claim_held(view: View, gap: Int64Array) -> Claims:
+    """Claims on the time the queue held the successors, placed where these were launched."""
+    gaps, calls = view.gaps, view.calls
+    claims = claim_gaps(view, gap, held_from(view)[gap], gaps.end_ns[gap])
+    columns = {name: claims.array(name) for name in Claims.COLUMNS}
+    return Claims.of(**{**columns, "time_ns": calls.start_ns[gaps.launch[gap]]})
 
 
 def waits_for_event(view: View, gap: Int64Array) -> npt.NDArray[np.bool_]:
-    """Gaps with a stream-wait-event between the launch of the successor and the launch before it on its stream."""
-    syncs, order = view[Syncs], view.stream_order
+    """Gaps with a stream-wait-event between the launch of the successor and the launch before it on its stream.
+
+    Captures without synchronization records do not tell the stream of such a call: there it must be the launching
+    thread's last word to the device before the launch.
+    """
+    syncs = view.find(Syncs)
+    return _waits_before_launch(view, gap) if syncs is None else _waits_on_stream(view, syncs, gap)
+
+
+def _waits_before_launch(view: View, gap: Int64Array) -> npt.NDArray[np.bool_]:
+    calls, launch = view.calls, view.gaps.launch[gap]
+    asked = np.flatnonzero(calls.kind == CallKind.STREAM_WAIT)
+    words = np.unique(np.concatenate((view.launch[view.launch != NO_ROW], asked)))
+    before = words[np.maximum(np.searchsorted(words, launch) - 1, 0)]
+    waited = (before < launch) & (calls.kind[before] == CallKind.STREAM_WAIT)
+    return np.asarray(waited & (calls.thread[before] == calls.thread[launch]))
+
+
+def _waits_on_stream(view: View, syncs: Syncs, gap: Int64Array) -> npt.NDArray[np.bool_]:
+    order = view.stream_order
     after = view.gaps.after[gap]
     stream, launched, previous = order.of_row[after], view.launched_ns[after], _previous_launch(view, after)
     waits = np.flatnonzero(syncs.kind == SyncKind.STREAM_WAIT_EVENT)

@@ -47,8 +47,8 @@ def test_a_window_keeps_what_touches_it(rows: ChargeRows) -> None:
 @pytest.mark.parametrize(
     ("condition", "test"),
     [
-        (Condition("duration_us", "greaterThan", "20"), lambda e: e["duration_us"] > 20),
-        (Condition("duration_us", "lessThan", "20"), lambda e: e["duration_us"] < 20),
+        (Condition("duration_us", "greaterThan", "100"), lambda e: e["duration_us"] > 100),
+        (Condition("duration_us", "lessThan", "100"), lambda e: e["duration_us"] < 100),
         (Condition("after", "contains", "ELEMENTWISE"), lambda e: "elementwise" in e["after"]),
         (Condition("after", "notContains", "elementwise"), lambda e: "elementwise" not in e["after"]),
         (Condition("nvtx", "equals", "step / layer"), lambda e: e["nvtx"] == "step / layer"),

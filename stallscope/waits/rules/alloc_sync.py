@@ -7,11 +7,14 @@ behind it.
 
 from __future__ import annotations
 
+import numpy as np
+
 from stallscope.model.events import ApiCalls
 from stallscope.model.experiments import Experiment
 from stallscope.timeline.calls import CallKind
 from stallscope.waits.base import Detection, Rule, RuleMeta, View, measure
-from stallscope.waits.blocking import blocked_detection, claim_blocked
+from stallscope.waits.blocking import blocked_detection, claim_blocked_by
+from stallscope.waits.library_setup import setup_calls
 
 META = RuleMeta(
     id="alloc.sync",
@@ -46,10 +49,11 @@ EXPERIMENTS = (
 
 
 def detect(view: View) -> Detection | None:
-    """Claim the idle time inside and behind cudaMalloc/cudaFree on the launching thread."""
+    """Claim the idle time inside and behind cudaMalloc and cudaFree; cudaFree(0) is init.context."""
     assumes = "allocation leaves the loop or becomes stream-ordered; kernels and their order stay the same"
-    claims = claim_blocked(view, CallKind.ALLOC, CallKind.FREE, CallKind.ALLOC_MANAGED)
-    return blocked_detection(view, claims, "cudaMalloc/cudaFree calls", assumes)
+    wanted = np.isin(view.calls.kind, (CallKind.ALLOC, CallKind.FREE, CallKind.ALLOC_MANAGED))
+    wanted[setup_calls(view)] = False
+    return blocked_detection(view, claim_blocked_by(view, wanted), "cudaMalloc/cudaFree calls", assumes)
 
 
 RULE = Rule(META, detect, EXPERIMENTS)

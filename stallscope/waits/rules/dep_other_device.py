@@ -6,8 +6,8 @@ import numpy as np
 
 from stallscope.model.events import ApiCalls, Kernels, Syncs
 from stallscope.model.experiments import Experiment
-from stallscope.waits.base import Detection, Fact, Rule, RuleMeta, View, claim_gaps, measure
-from stallscope.waits.held import LATENCY_NS, held_gaps, waits_for_event
+from stallscope.waits.base import Detection, Fact, Rule, RuleMeta, View, measure
+from stallscope.waits.held import LATENCY_NS, claim_held, held_gaps, waits_for_event
 
 META = RuleMeta(
     id="dep.other_device",
@@ -45,7 +45,7 @@ def detect(view: View) -> Detection | None:
     if not len(held):
         return None
     return Detection(
-        claims=claim_gaps(view, held, gaps.start_ns[held], gaps.end_ns[held]),
+        claims=claim_held(view, held),
         level="indicated",
         assumes="the other device finishes earlier or this one has other work meanwhile",
         low_ratio=0.0,

@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
+from stallscope.model.columns import Table
 from stallscope.model.events import ApiCalls, Kernels, Syncs
 from stallscope.model.experiments import Experiment
-from stallscope.waits.base import Detection, Fact, Rule, RuleMeta, View, claim_gaps, measure
-from stallscope.waits.held import held_gaps, waits_for_event
+from stallscope.waits.base import Detection, Fact, Rule, RuleMeta, View, measure
+from stallscope.waits.held import claim_held, held_gaps, waits_for_event
+
+UNRECORDED = (
+    "Neither the stream nor the event of the wait is recorded: nsys with --trace=cuda or torch.profiler's "
+    "enable_cuda_sync_events shows both, and a longer capture what had been submitted before it began."
+)
 
 META = RuleMeta(
     id="dep.stream_wait",
     title="Queued work waits for an event while the device is idle",
     layer="idle",
-    needs=(ApiCalls, Kernels, Syncs),
+    needs=(ApiCalls, Kernels),
+    uses=(Syncs,),
 )
 
 EXPERIMENTS = (
@@ -35,13 +42,15 @@ def detect(view: View) -> Detection | None:
     held = held[waits_for_event(view, held)] if len(held) else held
     if not len(held):
         return None
-    gaps = view.gaps
+    recorded = view.find(Syncs) is not None
+    source: type[Table] = Syncs if recorded else ApiCalls
     return Detection(
-        claims=claim_gaps(view, held, gaps.start_ns[held], gaps.end_ns[held]),
-        level="supported",
+        claims=claim_held(view, held),
+        level="supported" if recorded else "indicated",
         assumes="the event is stricter than the data needs; a true dependency makes this zero",
         low_ratio=0.0,
-        facts=(Fact("gaps before an operation that waited for an event", len(held), "count", Syncs),),
+        facts=(Fact("gaps before an operation that waited for an event", len(held), "count", source),),
+        caveats=() if recorded else (UNRECORDED,),
     )
 
 

@@ -11,9 +11,10 @@ import numpy as np
 
 from stallscope.model.events import Kernels
 from stallscope.model.experiments import Experiment
+from stallscope.model.trace import Device
 from stallscope.timeline.intervals import is_one_of
 from stallscope.timeline.operations import OperationKind
-from stallscope.waits.base import Detection, Fact, Rule, RuleMeta, View, measure
+from stallscope.waits.base import Detection, Fact, Rule, RuleMeta, UndecidableError, View, measure
 from stallscope.waits.slowdown import Slowdown, claim_excess, slowdowns
 
 MIN_INSTANCES = 8
@@ -23,6 +24,12 @@ MAX_EXCESS_NS = 500_000
 """Fence waits measured on an H200 are 34-100 µs; what takes far longer is something else."""
 SM_SHARE = 0.25
 """A neighbour on at most this part of the SMs can neither take half of them away nor fill the memory bandwidth."""
+DOMAINS_FROM = 9
+"""Compute capability from which memory-synchronization domains exist. The constant wait was measured there only."""
+NO_DOMAINS = (
+    "the device has no memory-synchronization domains (compute capability 9.0+), and durations alone do not tell a "
+    "fence from shared SMs and bandwidth: what kernels lose beside communication is comm.interference"
+)
 
 META = RuleMeta(
     id="fence.interference",
@@ -60,9 +67,12 @@ _KERNELS = (OperationKind.COMPUTE, OperationKind.COMMUNICATION)
 
 def detect(view: View) -> Detection | None:
     """Claim what kernels beside a small long-running neighbour take longer than the same kernels alone."""
+    capable = [window for window in view.windows if _has_domains(view.devices[window.device])]
+    if view.windows and not capable:
+        raise UndecidableError(NO_DOMAINS)
     found: list[Slowdown] = []
     neighbour = _small_neighbours(view)
-    for window in view.windows:
+    for window in capable:
         found += [s for s in slowdowns(view, neighbour, window, MIN_INSTANCES) if _looks_like_a_fence(s)]
     if not found:
         return None
@@ -82,6 +92,12 @@ def detect(view: View) -> Detection | None:
             "The capture does not show where the neighbour writes or its domain: confirm with the first experiment.",
         ),
     )
+
+
+def _has_domains(device: Device) -> bool:
+    """Memory-synchronization domains exist; a device that does not tell its capability is given the benefit."""
+    major = device.compute_capability.partition(".")[0]
+    return not device.name.startswith("AMD") and (not major.isdecimal() or int(major) >= DOMAINS_FROM)
 
 
 def _looks_like_a_fence(s: Slowdown) -> bool:

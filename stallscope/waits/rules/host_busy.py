@@ -46,7 +46,7 @@ def detect(view: View) -> Detection | None:
     gaps = view.gaps
     annotated = view.find(NvtxRanges) is not None
     return Detection(
-        claims=claim_gaps(view, behind, gaps.start_ns[behind], gaps.end_ns[behind]),
+        claims=claim_gaps(view, behind, gaps.start_ns[behind], gaps.late_end_ns[behind]),
         level="supported" if annotated else "indicated",
         assumes="the host work moves off the launching thread or runs beside the device",
         facts=lambda rows: _stretches(view, behind[rows]),

@@ -14,12 +14,13 @@ from stallscope.waits.base import Detection, Fact, Rule, RuleMeta, UndecidableEr
 from stallscope.waits.hostspans import claim_host_spans
 
 # Texts people and frameworks give to the range in which the next batch is fetched. Words stand alone: data_parallel,
-# metadata and batch_norm are none of them.
+# metadata and batch_norm are none of them, nor is the all2all_tw_data of a sparse model. What is done to the data may
+# have a word in front: train_load_batch.
 INPUT_RANGE = (
     r"(?i)enumerate\(DataLoader\)|DataLoaderIter|\b_?next_data\b"
-    r"|(^|[\s:/._-])(data|dataset|data_?load(er|ing)?|input|inputs|input_pipeline|data_?fetch(ing)?"
-    r"|(load|get|fetch|next|read)_?(data|batch|sample|input)s?|batch_?(load(ing)?|fetch(ing)?)|host_data|prefetch_wait)"
-    r"($|[\s:/.-])"
+    r"|(^|[\s:/.-])(data|dataset|input|inputs|input_pipeline|host_data)($|[\s:/.-])"
+    r"|(^|[\s:/._-])(data_?load(er|ing)?|data_?fetch(ing)?|(load|get|fetch|next|read)_?(data|batch|sample|input)s?"
+    r"|batch_?(load(ing)?|fetch(ing)?)|prefetch_wait)($|[\s:/.-])"
 )
 READS = r"^(p?readv?(64)?|fread|recv(from|msg|mmsg)?|open(at)?(64)?|fopen(64)?|aio_suspend|io_getevents|mq_receive)$"
 

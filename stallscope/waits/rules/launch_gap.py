@@ -65,7 +65,7 @@ def detect(view: View) -> Detection | None:
     if not len(burst):
         return None
     return Detection(
-        claims=claim_gaps(view, burst, gaps.start_ns[burst], gaps.end_ns[burst]),
+        claims=claim_gaps(view, burst, gaps.start_ns[burst], gaps.late_end_ns[burst]),
         level="supported",
         assumes="one graph launch replaces the launches of a step; a node-to-node gap of 1.5 µs remains",
         floor_ns=NODE_GAP_NS,
@@ -75,7 +75,7 @@ def detect(view: View) -> Detection | None:
 
 def _parts(view: View, gap: Int64Array) -> tuple[Fact, ...]:
     gaps, calls, operations = view.gaps, view.calls, view.operations
-    start, end, host_end = gaps.start_ns[gap], gaps.end_ns[gap], gaps.host_end_ns[gap]
+    start, end, host_end = gaps.start_ns[gap], gaps.late_end_ns[gap], gaps.host_end_ns[gap]
     returned = np.clip(calls.end_ns[gaps.launch[gap]], host_end, end)
     lasted = (operations.end_ns - operations.start_ns)[gaps.after[gap]]
     return (

@@ -41,6 +41,45 @@ def test_a_long_gap_before_queued_work_without_a_cause_stays_unattributed() -> N
     assert charges(queued()) == {"unknown.unattributed": 500}
 
 
+def copied_behind(held_us: int, *, wait: bool = True) -> TraceBuilder:
+    """A launch that reaches the idle device late, and a blocking copy behind it in the same stream.
+
+    sglang's overlapped scheduler on an MI300X, in small: the copy call lasts as long as the kernel before it is held.
+    """
+    build = TraceBuilder()
+    build.launch(-10, -5, correlation=1)
+    build.kernel(0, 100, correlation=1, stream=7)
+    if wait:
+        build.call("hipStreamWaitEvent", 120, 125)
+    build.launch(130, 140, correlation=2)
+    build.call("hipMemcpyWithStream", 150, 155 + held_us, correlation=3)
+    build.kernel(140 + held_us, 145 + held_us, correlation=2, stream=8)
+    build.copy(145 + held_us, 150 + held_us, correlation=3, stream=8)
+    return build
+
+
+def test_work_that_an_event_holds_is_not_blamed_on_the_copy_call_behind_it() -> None:
+    build = copied_behind(400_000)
+    assert charges(build) == {"launch.gap": 40, "dep.stream_wait": 400_000, "copy.exposed": 5}
+    found = finding(build, "dep.stream_wait")
+    assert found.evidence_level == "indicated"
+    assert "Neither the stream nor the event" in found.caveats[0]
+    assert found.where[0].api == "cudaLaunchKernel"
+    assert waits(build) == ["dep.stream_wait"]
+
+
+def test_work_that_nothing_visible_holds_stays_unattributed() -> None:
+    assert charges(copied_behind(400_000, wait=False)) == {
+        "launch.gap": 40,
+        "unknown.unattributed": 400_000,
+        "copy.exposed": 5,
+    }
+
+
+def test_latency_of_a_launch_is_still_its_own() -> None:
+    assert charges(copied_behind(80)) == {"launch.gap": 120, "copy.exposed": 5}
+
+
 def test_a_microsecond_before_queued_work_is_launch_drain_and_a_note() -> None:
     build = queued(gap_us=1)
     assert charges(build) == {"launch.drain": 1}

@@ -37,7 +37,14 @@ def test_the_range_around_the_host_work_is_named() -> None:
 
 @pytest.mark.parametrize(
     "text",
-    ["data", "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__", "load_batch", "step/data", "get_batch"],
+    [
+        "data",
+        "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__",
+        "load_batch",
+        "step/data",
+        "get_batch",
+        "train_load_batch",
+    ],
 )
 def test_host_time_in_a_range_that_fetches_data_is_input_wait(text: str) -> None:
     build = slow_host()
@@ -48,7 +55,16 @@ def test_host_time_in_a_range_that_fetches_data_is_input_wait(text: str) -> None
 
 
 @pytest.mark.parametrize(
-    "text", ["data_parallel", "metadata", "batch_norm", "DistributedDataParallel.forward", "update"]
+    "text",
+    [
+        "data_parallel",
+        "metadata",
+        "batch_norm",
+        "DistributedDataParallel.forward",
+        "update",
+        "## all2all_tw_data:init ##",
+        "## all2all_id_list_score_data:init ##",
+    ],
 )
 def test_ranges_that_only_sound_like_data_are_not_input(text: str) -> None:
     build = slow_host()

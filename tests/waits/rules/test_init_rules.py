@@ -54,6 +54,54 @@ def test_a_context_created_inside_the_window_is_init_context() -> None:
     assert charges(steps("cuCtxCreate", at=(4,)))["init.context"] == 500
 
 
+def frees(*lengths_ms: float, thread: int = 1) -> TraceBuilder:
+    """One step after another, each with a call to free memory on an idle device before its launch."""
+    build = TraceBuilder()
+    build.launch(-10, -5, correlation=1)
+    build.kernel(0, 100, correlation=1)
+    t = 200.0
+    for i, length in enumerate(lengths_ms, start=2):
+        build.call("cudaFree", t, t + 1000 * length, thread=thread)
+        t += 1000 * length
+        build.launch(t, t + 5, correlation=i, thread=thread)
+        build.kernel(t + 8, t + 108, correlation=i)
+        t += 200
+    return build
+
+
+def test_a_cudafree_far_longer_than_any_other_sets_a_library_up() -> None:
+    """AlexNet on an A100: cudaFree(0) of cuDNN and of its first convolution, then releases of 1 to 4 ms."""
+    build = frees(6008, 525, 0.002, 1.25, 4.0, 1.3)
+    found = charges(build)
+    assert found["init.context"] == 6008_000 + 525_000
+    assert found["alloc.sync"] == 2 + 1250 + 4000 + 1300
+    context = finding(build, "init.context")
+    assert context.evidence_level == "indicated"
+    assert "cudaFree" in context.caveats[0]
+
+
+def test_a_lone_long_cudafree_on_an_idle_device_is_set_up() -> None:
+    assert charges(frees(300))["init.context"] == 300_000
+
+
+def test_releases_in_a_loop_stay_allocation_however_long_they_take() -> None:
+    """hipFree on an MI300X takes 24 to 70 ms, again and again."""
+    for lengths in ((24.1, 24.1, 70, 24.2, 31), (60,) * 6, (300, 290, 310, 0.1, 305, 300), (60, 8, 12)):
+        found = charges(frees(*lengths))
+        assert "init.context" not in found
+        assert found["alloc.sync"] >= sum(lengths) * 1000 - 1
+
+
+def test_a_cudafree_that_waits_for_the_device_is_no_set_up() -> None:
+    build = TraceBuilder()
+    build.launch(-10, -5, correlation=1)
+    build.kernel(0, 300_000, correlation=1)
+    build.call("cudaFree", 10, 300_010)
+    build.launch(300_500, 300_505, correlation=2)
+    build.kernel(300_508, 300_600, correlation=2)
+    assert charges(build) == {"alloc.sync": 508}
+
+
 def test_capture_and_instantiation_are_graph_building_and_replays_are_not() -> None:
     build = TraceBuilder()
     build.launch(0, 5, correlation=1)

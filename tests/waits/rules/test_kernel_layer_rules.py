@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
+import pytest
 from build import US, TraceBuilder
 from diagnose import charges, finding, outcome, waits
 
+from stallscope.api import analyze_trace
 from stallscope.model.events import CopyKind, CpuFaults, GpuFaults, GpuMetrics, MigrationCause
+from stallscope.model.trace import Device
 
 TO_DEVICE, TO_HOST = CopyKind.HOST_TO_DEVICE, CopyKind.DEVICE_TO_HOST
 
@@ -110,6 +115,19 @@ def test_no_fence_without_excess_nor_beside_a_kernel_that_takes_the_device() -> 
     assert "fence.interference" not in charges(beside(writer_blocks=8, alone_us=20, beside_us=22))
     assert "fence.interference" not in charges(beside(writer_blocks=2000, alone_us=2, beside_us=40))
     assert "fence.interference" not in charges(beside(writer_blocks=8, alone_us=2, beside_us=1_900))
+
+
+@pytest.mark.parametrize(("name", "capability"), [("NVIDIA A100", "8.0"), ("AMD Instinct MI300X", "9.4")])
+def test_devices_without_memory_domains_get_no_fence_verdict(name: str, capability: str) -> None:
+    """A100 with all-to-all beside compute: kernels lose 1 to 110 µs, which durations alone cannot call a fence."""
+    trace = beside(writer_blocks=8, alone_us=2, beside_us=40, name="ncclKernel_SendRecv_RING_SIMPLE").trace()
+    older = Device("GPU 0", "GPU-0", name, sm_count=108, compute_capability=capability)
+    found = analyze_trace(replace(trace, devices=(older,)), everything=True)
+    assert "fence.interference" not in found.devices[0].ledger
+    assert found.devices[0].ledger["comm.interference"] == 20 * 38 * US
+    check = next(c for c in found.checks if c.wait == "fence.interference")
+    assert check.outcome == "not_applicable"
+    assert "memory-synchronization domains" in check.reason
 
 
 def test_compute_slower_beside_communication_is_comm_interference() -> None:
