@@ -1,0 +1,117 @@
+/* Distinct values and texts of a column, numbered in the order in which they are met.
+ *
+ * The input is untrusted: probing is bounded, so values that were chosen to collide make the caller fall back, and
+ * texts may not take more room than the caller allows.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "sqlite_pages.h"
+
+enum { MOST_NUMBERS = 1 << 16, MOST_TEXTS = 1 << 30, MOST_PROBES = 256, FIRST_CAPACITY = 256 };
+
+static uint64_t mixed(uint64_t value) {
+    value = (value ^ value >> 32) * UINT64_C(0x9E3779B97F4A7C15);
+    return value ^ value >> 29;
+}
+
+static uint64_t hash_of_text(const uint8_t *text, uint32_t length) {
+    uint64_t hash = length;
+    for (; length >= 8; text += 8, length -= 8) hash = mixed(hash ^ be64(text));
+    for (; length; text++, length--) hash = mixed(hash ^ *text);
+    return mixed(hash);
+}
+
+static int resized(void **array, int64_t count, size_t each) {
+    void *grown = realloc(*array, (size_t)count * each);
+    if (!grown) return NO_MEMORY;
+    *array = grown;
+    return 0;
+}
+
+static void occupy(dictionary *d, uint64_t hash, int64_t code) {
+    uint32_t slot = (uint32_t)hash & d->mask;
+    while (d->slots[slot]) slot = (slot + 1) & d->mask;
+    d->slots[slot] = (uint32_t)code + 1;
+}
+
+/* Room for one more value, with at least half of the slots free. */
+static int make_room(dictionary *d, int is_text) {
+    if (d->count < d->capacity) return 0;
+    int64_t capacity = d->capacity ? 2 * d->capacity : FIRST_CAPACITY;
+    if (resized((void **)&d->values, capacity, sizeof *d->values)) return NO_MEMORY;
+    if (is_text && resized((void **)&d->hashes, capacity, sizeof *d->hashes)) return NO_MEMORY;
+    uint32_t *slots = calloc((size_t)capacity * 2, sizeof *slots);
+    if (!slots) return NO_MEMORY;
+    free(d->slots);
+    d->slots = slots;
+    d->capacity = capacity;
+    d->mask = (uint32_t)capacity * 2 - 1;
+    for (int64_t code = 0; code < d->count; code++)
+        occupy(d, is_text ? d->hashes[code] : mixed((uint64_t)d->values[code]), code);
+    return 0;
+}
+
+int64_t code_of_number(dictionary *d, int64_t value) {
+    if (d->count && d->values[d->last] == value) return d->last;
+    if (make_room(d, 0)) return NO_MEMORY;
+    uint32_t slot = (uint32_t)mixed((uint64_t)value) & d->mask;
+    for (int probe = 0; probe < MOST_PROBES; probe++, slot = (slot + 1) & d->mask) {
+        uint32_t found = d->slots[slot];
+        if (found && d->values[found - 1] != value) continue;
+        if (!found) {
+            if (d->count >= MOST_NUMBERS) return UNSUPPORTED;
+            d->values[d->count] = value;
+            d->slots[slot] = found = (uint32_t)++d->count;
+        }
+        return d->last = found - 1;
+    }
+    return UNSUPPORTED;
+}
+
+static int is_text(const dictionary *d, int64_t code, uint64_t hash, const uint8_t *text, uint32_t length) {
+    if (d->hashes[code] != hash) return 0;
+    int64_t begin = code ? d->values[code - 1] : 0;
+    return d->values[code] - begin == length && !memcmp(d->bytes + begin, text, length);
+}
+
+static int append(dictionary *d, uint64_t hash, const uint8_t *text, uint32_t length, uint64_t most_bytes) {
+    uint64_t used = (uint64_t)d->used + length;
+    if (d->count >= MOST_TEXTS || used > most_bytes) return UNSUPPORTED;
+    if (used >= (uint64_t)d->room) {
+        int64_t room = (int64_t)(2 * used + FIRST_CAPACITY);
+        if (resized((void **)&d->bytes, room, 1)) return NO_MEMORY;
+        d->room = room;
+    }
+    memcpy(d->bytes + d->used, text, length);
+    d->used = (int64_t)used;
+    d->values[d->count] = d->used;
+    d->hashes[d->count++] = hash;
+    return 0;
+}
+
+int64_t code_of_text(dictionary *d, const uint8_t *text, uint32_t length, uint64_t most_bytes) {
+    uint64_t hash = hash_of_text(text, length);
+    if (make_room(d, 1)) return NO_MEMORY;
+    uint32_t slot = (uint32_t)hash & d->mask;
+    for (int probe = 0; probe < MOST_PROBES; probe++, slot = (slot + 1) & d->mask) {
+        uint32_t found = d->slots[slot];
+        if (found && !is_text(d, found - 1, hash, text, length)) continue;
+        if (!found) {
+            int bad = append(d, hash, text, length, most_bytes);
+            if (bad) return bad;
+            d->slots[slot] = found = (uint32_t)d->count;
+        }
+        return found - 1;
+    }
+    return UNSUPPORTED;
+}
+
+/* Free what a dictionary holds. */
+void stallscope_release(dictionary *d) {
+    free(d->values);
+    free(d->bytes);
+    free(d->hashes);
+    free(d->slots);
+    memset(d, 0, sizeof *d);
+}
