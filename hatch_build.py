@@ -12,8 +12,12 @@ from typing import Any
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
 LIBRARIES = {
-    Path("stallscope/ingest/pages.c"): Path("stallscope/ingest/_pages.so"),
-    Path("stallscope/timeline/sweeps.c"): Path("stallscope/timeline/_sweeps.so"),
+    Path("stallscope/ingest/_sqlite_pages.so"): [
+        Path("stallscope/ingest/sqlite_dictionary.c"),
+        Path("stallscope/ingest/sqlite_records.c"),
+        Path("stallscope/ingest/sqlite_tree.c"),
+    ],
+    Path("stallscope/timeline/_sweeps.so"): [Path("stallscope/timeline/sweeps.c")],
 }
 
 
@@ -28,7 +32,7 @@ class NativeBuild(BuildHookInterface):
         compiler = os.environ.get("CC") or shutil.which("cc") or shutil.which("gcc") or shutil.which("clang")
         if self.target_name != "wheel" or compiler is None or os.environ.get("STALLSCOPE_PURE"):
             return
-        built = [library for source, library in LIBRARIES.items() if self._compile(compiler, source, library)]
+        built = [library for library, sources in LIBRARIES.items() if self._compile(compiler, sources, library)]
         if not built:
             return
         build_data["artifacts"] += map(str, built)
@@ -36,9 +40,10 @@ class NativeBuild(BuildHookInterface):
         platform = sysconfig.get_platform().replace("-", "_").replace(".", "_")
         build_data["tag"] = f"py3-none-{platform}"
 
-    def _compile(self, compiler: str, source: Path, library: Path) -> bool:
-        command = [*compiler.split(), "-O3", "-shared", "-fPIC", "-std=c11", str(source), "-o", str(library)]
+    def _compile(self, compiler: str, sources: list[Path], library: Path) -> bool:
+        options = ["-O3", "-shared", "-fPIC", "-std=c11", "-o", str(library)]
+        command = [*compiler.split(), *map(str, sources), *options]
         compiled = subprocess.run(command, cwd=self.root, capture_output=True, text=True, check=False)  # noqa: S603
         if compiled.returncode:
-            self.app.display_warning(f"{source} was not compiled: {compiled.stderr.strip()}")
+            self.app.display_warning(f"{library.name} was not compiled: {compiled.stderr.strip()}")
         return not compiled.returncode

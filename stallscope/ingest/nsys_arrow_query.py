@@ -6,7 +6,9 @@ import os
 import sqlite3
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import cached_property
 from itertools import pairwise
+from typing import Any
 
 import polars as pl
 
@@ -21,11 +23,19 @@ class ArrowQuery:
     """Read-only queries through ADBC; every one has a connection of its own, so they can run side by side."""
 
     def __init__(self, uri: str) -> None:
+        self._uri = uri
+
+    @cached_property
+    def _manager(self) -> Any:
         import adbc_driver_manager
+
+        return adbc_driver_manager
+
+    @cached_property
+    def _database(self) -> Any:
         import adbc_driver_sqlite
 
-        self._manager = adbc_driver_manager
-        self._database = adbc_driver_sqlite.connect(uri)
+        return adbc_driver_sqlite.connect(self._uri)
 
     def run(self, query: str, ranges: Sequence[RowRange], most: int) -> pl.DataFrame:
         """Rows of the query in file order; with `ranges`, one part a range of rowids (both ends), `most` a part.
@@ -35,12 +45,14 @@ class ArrowQuery:
         if len(ranges) < 2:
             return self._one(f"{query} LIMIT {most}")
         parts = [f"{query} WHERE rowid BETWEEN {first} AND {last} LIMIT {most}" for first, last in ranges]
+        _ = self._database
         with ThreadPoolExecutor(len(parts)) as threads:
             return pl.concat(threads.map(self._one, parts))
 
     def close(self) -> None:
         """Release the file."""
-        self._database.close()
+        if "_database" in vars(self):
+            self._database.close()
 
     def _one(self, query: str) -> pl.DataFrame:
         try:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Literal
 
 import numpy as np
@@ -15,7 +16,7 @@ from stallscope.model import events
 from stallscope.model.columns import Table
 from stallscope.model.trace import Collected
 
-Frames = dict[type[Table], pl.DataFrame]
+Tables = dict[type[Table], Table]
 GraphTrace = Literal["node", "graph", "none", "unknown"]
 
 _GRAPH_LAUNCHES = ("cudaGraphLaunch", "cuGraphLaunch")
@@ -27,15 +28,15 @@ _FIRST_WITH_CALLBACKS = (2025, 6)
 class Evidence:
     """All that decides whether an event kind was traced."""
 
-    frames: Frames
+    tables: Tables
     registry: Registry
     info: ExportInfo
     requested: Requested
 
     def rows(self, kind: type[Table]) -> int:
         """Rows read; 0 for an absent table."""
-        frame = self.frames.get(kind)
-        return 0 if frame is None else frame.height
+        table = self.tables.get(kind)
+        return 0 if table is None else len(table)
 
     def cuda(self) -> Collected:
         """Whether CUDA events were traced; a request that brought no row at all stays unknown."""
@@ -48,21 +49,19 @@ class Evidence:
         """Answer for one table, given whether its trace was asked for and worked."""
         if self.rows(kind):
             return "yes"
-        if self.info.partial or (kind in self.frames and not self.info.lazy):
-            return asked if asked != "yes" or kind in self.frames else "unknown"
-        return "yes" if kind in self.frames and asked != "no" else asked
+        if self.info.partial or (kind in self.tables and not self.info.lazy):
+            return asked if asked != "yes" or kind in self.tables else "unknown"
+        return "yes" if kind in self.tables and asked != "no" else asked
 
-    def called(self, names: Iterable[str]) -> bool:
-        """Whether one of these CUDA calls was made."""
-        return bool(self.calls(names).any())
+    @cached_property
+    def names_called(self) -> frozenset[int]:
+        """Names of the CUDA calls that were made."""
+        calls = self.tables.get(events.ApiCalls)
+        return frozenset() if calls is None else frozenset(np.flatnonzero(np.bincount(calls.array("name"))).tolist())
 
-    def calls(self, names: Iterable[str]) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
-        """Rows of the API table that are one of these calls."""
-        frame = self.frames.get(events.ApiCalls)
-        if frame is None:
-            return np.zeros(0, np.bool_)
-        wanted = [self.registry.names.known(name) for name in names]
-        return np.isin(frame.get_column("name").to_numpy(), [i for i in wanted if i is not None])
+    def called(self, names: Iterable[str]) -> frozenset[int]:
+        """Those of these CUDA calls that were made."""
+        return self.names_called.intersection(self.registry.names.known(name) for name in names)
 
 
 def _flag(evidence: Evidence, name: str) -> Collected:
@@ -170,21 +169,22 @@ def graph_trace(evidence: Evidence) -> GraphTrace:
     """How CUDA graphs were traced: node by node, as a whole, or none was launched."""
     if evidence.rows(events.GraphRuns):
         return "graph"
-    launches = evidence.calls(_GRAPH_LAUNCHES)
-    kernels = evidence.frames.get(events.Kernels)
-    if kernels is not None and _node_kernels(evidence, kernels, launches):
+    launches = evidence.called(_GRAPH_LAUNCHES)
+    if evidence.rows(events.Kernels) and _node_kernels(evidence, launches):
         return "node"
-    if launches.any():
+    if launches:
         return "graph"
     return "none" if evidence.rows(events.ApiCalls) else "unknown"
 
 
-def _node_kernels(
-    evidence: Evidence, kernels: pl.DataFrame, launches: np.ndarray[tuple[int], np.dtype[np.bool_]]
-) -> bool:
-    if (kernels.get_column("graph_node") != 0).any():
+def _node_kernels(evidence: Evidence, launches: frozenset[int]) -> bool:
+    kernels = evidence.tables[events.Kernels]
+    if kernels.array("graph_node").any():
         return True
-    if not launches.any():
+    if not launches:
         return False
-    calls = evidence.frames[events.ApiCalls].filter(pl.Series(launches)).select("process", "correlation")
-    return kernels.join(calls.filter(pl.col("correlation") != 0), on=["process", "correlation"], how="semi").height > 0
+    calls = evidence.tables[events.ApiCalls]
+    made = np.isin(calls.array("name"), list(launches)) & (calls.array("correlation") != 0)
+    key = ["process", "correlation"]
+    launched = pl.DataFrame({name: calls.array(name)[made] for name in key})
+    return pl.DataFrame({name: kernels.array(name) for name in key}).join(launched, on=key, how="semi").height > 0

@@ -12,8 +12,9 @@ from stallscope.errors import InputError
 from stallscope.ingest import nsys_schema as schema
 from stallscope.ingest.arrow_checks import sound_frame
 from stallscope.ingest.arrow_messages import unfolded_bytes
+from stallscope.ingest.export_rows import Rows, rows_of
 from stallscope.ingest.limits import require_plausible
-from stallscope.ingest.nsys_source import DTYPES, Kind, constant, decoded
+from stallscope.ingest.nsys_source import DTYPES, PLAIN, Kind, PlainKind, constant, decoded
 
 T = TypeVar("T")
 
@@ -36,14 +37,18 @@ class FolderExport:
                 next_step="give a folder of nsys export --type parquetdir, or the .nsys-rep report itself",
             )
 
-    def read(self, table: str, columns: Mapping[str, Kind]) -> pl.DataFrame:
+    def rows(self, table: str, columns: Mapping[str, Kind]) -> Rows:
+        """See `ExportSource.rows`."""
+        return rows_of(self.read(table, {name: PLAIN[kind] for name, kind in columns.items()}), columns)
+
+    def read(self, table: str, columns: Mapping[str, PlainKind]) -> pl.DataFrame:
         """See `ExportSource.read`."""
         have = self.tables[table]
         present = [name for name in columns if name in have]
         wanted = present or sorted(have)[:1]
         return self._guarded(table, lambda: self._typed(self._load(table, wanted), columns))
 
-    def _typed(self, frame: pl.DataFrame, columns: Mapping[str, Kind]) -> pl.DataFrame:
+    def _typed(self, frame: pl.DataFrame, columns: Mapping[str, PlainKind]) -> pl.DataFrame:
         have = set(frame.columns)
         return pl.DataFrame(
             [
@@ -164,7 +169,7 @@ def _is_plain(kind: Any) -> bool:
     return any(is_kind(value) for is_kind in (*kinds, *texts))
 
 
-def _typed(column: pl.Series, kind: Kind) -> pl.Series:
+def _typed(column: pl.Series, kind: PlainKind) -> pl.Series:
     if kind == "text":
         return decoded(column)
     if kind == "int" and column.dtype == pl.UInt64:

@@ -2,229 +2,299 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from typing import Any
 
+import numpy as np
+import numpy.typing as npt
 import polars as pl
 
 from stallscope.ingest import nsys_enums as enums
 from stallscope.ingest import nsys_schema as schema
+from stallscope.ingest.export_rows import Rows
 from stallscope.ingest.nsys_registry import Registry
-from stallscope.ingest.nsys_rows import device_spans, spans, timed, with_device, zero_if_null
-from stallscope.ingest.nsys_source import integers
+from stallscope.ingest.nsys_rows import (
+    MOST_DEVICES,
+    NOWHERE,
+    Int32Array,
+    Placed,
+    device_spans,
+    spans,
+    timed,
+    with_device,
+)
+from stallscope.ingest.nsys_source import Kind, wanted
+from stallscope.model import events
+from stallscope.model.columns import Table
 from stallscope.model.events import CopyKind, MemoryKind, MigrationCause, StreamFlag, SyncKind
 
-_PLACE = ("start", "end", "deviceId", "contextId", "streamId", "correlationId", "globalPid")
+Deferred = Callable[[], npt.NDArray[Any]]
+
+_SPAN = wanted("int", "start", "end")
+_PLACE = {
+    **_SPAN,
+    **wanted("key", "deviceId", "globalPid"),
+    **wanted("zero", "contextId", "streamId", "correlationId"),
+}
 _NONE_ID = 4_294_967_295
 
-Frame = pl.DataFrame
+
+def _span(rows: Rows) -> dict[str, Deferred]:
+    return {"start_ns": rows.later("start"), "end_ns": rows.later("end")}
 
 
-def _place() -> list[pl.Expr]:
-    return [
-        pl.col("start").alias("start_ns"),
-        pl.col("end").alias("end_ns"),
-        pl.col("device"),
-        pl.col("process"),
-        zero_if_null("contextId").alias("context"),
-        zero_if_null("streamId").alias("stream"),
-        zero_if_null("correlationId").alias("correlation"),
-    ]
+def _place(found: Placed) -> dict[str, Any]:
+    rows = found.rows
+    return {
+        **_span(rows),
+        "device": found.device,
+        "process": found.process,
+        "context": rows.later("contextId"),
+        "stream": rows.later("streamId"),
+        "correlation": rows.later("correlationId"),
+    }
 
 
-def kernels(registry: Registry, table: str) -> Frame:
-    """Columns of `Kernels`."""
+def kernels(registry: Registry, table: str) -> events.Kernels:
+    """Kernel executions."""
     dimensions = ("gridX", "gridY", "gridZ", "blockX", "blockY", "blockZ")
-    memory = ("registersPerThread", "staticSharedMemory", "dynamicSharedMemory", "localMemoryPerThread")
-    wanted = integers(*_PLACE, *dimensions, *memory, "shortName", "demangledName", "graphNodeId")
-    rows = device_spans(registry, table, registry.read(table, wanted))
-    short = registry.names.of_ids(rows.get_column("shortName")).alias("name")
-    full = registry.names.of_ids(rows.get_column("demangledName")).alias("full_name")
-    rows = rows.with_columns(short, full)
-    return rows.select(
-        *_place(),
-        pl.when(pl.col("name") == 0).then(pl.col("full_name")).otherwise(pl.col("name")).alias("name"),
-        pl.when(pl.col("full_name") == 0).then(pl.col("name")).otherwise(pl.col("full_name")).alias("full_name"),
-        *(_size(name).alias(f"{name[:-1]}_{name[-1].lower()}") for name in dimensions),
-        _size("registersPerThread").alias("registers"),
-        (zero_if_null("staticSharedMemory") + zero_if_null("dynamicSharedMemory")).alias("shared_bytes"),
-        zero_if_null("localMemoryPerThread").alias("local_bytes"),
-        zero_if_null("graphNodeId").alias("graph_node"),
+    columns: dict[str, Kind] = {
+        **_PLACE,
+        **wanted("size", *dimensions, "registersPerThread"),
+        **wanted("zero", "staticSharedMemory", "dynamicSharedMemory", "localMemoryPerThread", "graphNodeId"),
+        **wanted("key", "shortName", "demangledName"),
+    }
+    found = device_spans(registry, table, registry.rows(table, columns))
+    rows = found.rows
+    short = registry.names.of_ids(rows.codes("shortName"))
+    full = registry.names.of_ids(rows.codes("demangledName"))
+    static, dynamic = rows.later("staticSharedMemory"), rows.later("dynamicSharedMemory")
+    return events.Kernels.lazily(
+        len(rows),
+        **_place(found),
+        name=np.where(short == 0, full, short),
+        full_name=np.where(full == 0, short, full),
+        **{f"{name[:-1]}_{name[-1].lower()}": rows.later(name) for name in dimensions},
+        registers=rows.later("registersPerThread"),
+        shared_bytes=lambda: static() + dynamic(),
+        local_bytes=rows.later("localMemoryPerThread"),
+        graph_node=rows.later("graphNodeId"),
     )
 
 
-def copies(registry: Registry, table: str) -> tuple[Frame, Frame]:
-    """Columns of `Copies`, and of `Migrations`: the unified-memory kinds of the same table."""
-    wanted = integers(
-        *_PLACE, "bytes", "copyKind", "srcKind", "dstKind", "graphNodeId", "migrationCause", "virtualAddress"
+def copies(registry: Registry, table: str) -> tuple[events.Copies, events.Migrations]:
+    """Copies, and the unified-memory migrations of the same table."""
+    columns: dict[str, Kind] = {
+        **_PLACE,
+        **wanted("zero", "bytes", "graphNodeId", "virtualAddress"),
+        **wanted("key", "copyKind", "srcKind", "dstKind", "migrationCause"),
+    }
+    found = device_spans(registry, table, registry.rows(table, columns))
+    rows = found.rows
+    kind = registry.enum(enums.COPY_KIND, rows.codes("copyKind"), CopyKind.UNKNOWN)
+    source, target = (
+        registry.enum(enums.MEMORY_KIND, rows.codes(side), MemoryKind.UNKNOWN) for side in ("srcKind", "dstKind")
     )
-    rows = device_spans(registry, table, registry.read(table, wanted))
-    kind = registry.enum(enums.COPY_KIND, rows.get_column("copyKind"), CopyKind.UNKNOWN).alias("kind")
-    rows = rows.with_columns(kind)
-    migrated = rows.filter(pl.col("kind") >= enums.MIGRATION)
-    copied = rows.filter(pl.col("kind") < enums.MIGRATION)
-    sides = [
-        registry.enum(enums.MEMORY_KIND, copied.get_column(column), MemoryKind.UNKNOWN).alias(name)
-        for column, name in (("srcKind", "source_kind"), ("dstKind", "target_kind"))
-    ]
-    graph_node = zero_if_null("graphNodeId").alias("graph_node")
-    streamed = copied.with_columns(sides).select(
-        *_place(), zero_if_null("bytes").alias("bytes"), "kind", "source_kind", "target_kind", graph_node
+    every = events.Copies.lazily(
+        len(rows),
+        **_place(found),
+        bytes=rows.later("bytes"),
+        kind=kind,
+        source_kind=source,
+        target_kind=target,
+        graph_node=rows.later("graphNodeId"),
     )
-    return streamed, _migrations(registry, migrated)
+    is_migration = kind >= enums.MIGRATION
+    return every.take(~is_migration), _migrations(registry, found, kind).take(is_migration)
 
 
-def _migrations(registry: Registry, rows: Frame) -> Frame:
-    cause = registry.enum(enums.MIGRATION_CAUSE, rows.get_column("migrationCause"), MigrationCause.UNKNOWN)
-    return rows.with_columns(cause.alias("cause")).select(
-        pl.col("start").alias("start_ns"),
-        pl.col("end").alias("end_ns"),
-        "device",
-        "process",
-        zero_if_null("bytes").alias("bytes"),
-        (pl.col("kind") - enums.MIGRATION).cast(pl.Int8).alias("kind"),
-        "cause",
-        zero_if_null("virtualAddress").alias("address"),
+def _migrations(registry: Registry, found: Placed, kind: npt.NDArray[np.int8]) -> events.Migrations:
+    rows = found.rows
+    return events.Migrations.lazily(
+        len(rows),
+        **_span(rows),
+        device=found.device,
+        process=found.process,
+        bytes=rows.later("bytes"),
+        kind=kind - np.int8(enums.MIGRATION),
+        cause=registry.enum(enums.MIGRATION_CAUSE, rows.codes("migrationCause"), MigrationCause.UNKNOWN),
+        address=rows.later("virtualAddress"),
     )
 
 
-def memsets(registry: Registry, table: str) -> Frame:
-    """Columns of `Memsets`."""
-    rows = device_spans(registry, table, registry.read(table, integers(*_PLACE, "bytes")))
-    return rows.select(*_place(), zero_if_null("bytes").alias("bytes"))
+def memsets(registry: Registry, table: str) -> events.Memsets:
+    """Device-side fills."""
+    found = device_spans(registry, table, registry.rows(table, {**_PLACE, **wanted("zero", "bytes")}))
+    return events.Memsets.lazily(len(found.rows), **_place(found), bytes=found.rows.later("bytes"))
 
 
-def graph_runs(registry: Registry, table: str) -> Frame:
-    """Columns of `GraphRuns`."""
-    rows = device_spans(registry, table, registry.read(table, integers(*_PLACE, "graphId")))
-    return rows.select(*_place(), zero_if_null("graphId").alias("graph"))
+def graph_runs(registry: Registry, table: str) -> events.GraphRuns:
+    """Whole executions of CUDA graphs."""
+    found = device_spans(registry, table, registry.rows(table, {**_PLACE, **wanted("zero", "graphId")}))
+    return events.GraphRuns.lazily(len(found.rows), **_place(found), graph=found.rows.later("graphId"))
 
 
-def contexts(frames: Iterable[Frame]) -> Frame:
+def contexts(tables: Iterable[Table]) -> pl.DataFrame:
     """The device of every (process, context) that did device work."""
     key = ["process", "context"]
-    parts = [frame.select(*key, "device").unique(maintain_order=True) for frame in frames]
+    parts = [pl.DataFrame({name: table.array(name) for name in (*key, "device")}) for table in tables]
+    parts = [part.unique(maintain_order=True) for part in parts]
     schema_only = pl.DataFrame(schema={"process": pl.Int32, "context": pl.Int64, "device": pl.Int32})
     return pl.concat([schema_only, *parts]).unique(key, keep="first", maintain_order=True)
 
 
-def syncs(registry: Registry, table: str, known: Frame) -> Frame:
-    """Columns of `Syncs`; a stream or event id of 2^32 - 1 (or -1) means none.
+def syncs(registry: Registry, table: str, known: pl.DataFrame) -> events.Syncs:
+    """Synchronizations; a stream or event id of 2^32 - 1 (or -1) means none.
 
     Synchronization rows of every process can say device 0, so the device is that of the context where it is known.
     """
-    wanted = integers(*_PLACE, "syncType", "deprecatedSyncType", "eventId", "eventSyncId")
-    rows = spans(registry, table, registry.read(table, wanted))
-    process = registry.process(rows.get_column("globalPid")).alias("process")
-    of_context = known.rename({"context": "contextId"})
-    rows = rows.with_columns(process).join(of_context, on=["process", "contextId"], how="left", maintain_order="left")
-    unplaced = rows.filter(pl.col("device").is_null())
-    if unplaced.height:
-        rows = pl.concat([rows.drop_nulls("device"), with_device(registry, table, unplaced)]).sort("start")
-    number = rows.select(pl.coalesce("syncType", "deprecatedSyncType")).to_series()
-    kind = registry.enum(enums.SYNC_KIND, number, SyncKind.UNKNOWN).alias("kind")
-    return rows.with_columns(kind).select(
-        *(column for column in _place() if column.meta.output_name() != "stream"),
-        _id_or_none("streamId").alias("stream"),
-        "kind",
-        _id_or_none("eventId").alias("event"),
-        zero_if_null("eventSyncId").alias("event_sync"),
+    columns: dict[str, Kind] = {
+        **_SPAN,
+        **wanted("int", "contextId", "streamId", "eventId"),
+        **wanted("zero", "correlationId", "eventSyncId"),
+        **wanted("key", "deviceId", "globalPid", "syncType", "deprecatedSyncType"),
+    }
+    rows = spans(registry, table, registry.rows(table, columns))
+    process = registry.process(rows.codes("globalPid"))
+    rows, device = _with_own_device(registry, table, rows, _device_of_context(rows, process, known))
+    told, older = rows.codes("syncType"), rows.codes("deprecatedSyncType")
+    kinds = [registry.enum(enums.SYNC_KIND, numbers, SyncKind.UNKNOWN) for numbers in (told, older)]
+    return events.Syncs.lazily(
+        len(rows),
+        **_span(rows),
+        device=device,
+        process=registry.process(rows.codes("globalPid")),
+        context=rows.later("contextId"),
+        stream=_id_or_none(rows, "streamId"),
+        correlation=rows.later("correlationId"),
+        kind=np.where(told.codes >= 0, *kinds),
+        event=_id_or_none(rows, "eventId"),
+        event_sync=rows.later("eventSyncId"),
     )
 
 
-def event_records(registry: Registry, table: str) -> Frame:
-    """Columns of `EventRecords`, ordered by correlation where the export collected no device timestamps."""
-    wanted = integers("contextId", "streamId", "correlationId", "globalPid", "eventId", "eventSyncId", "timestamp")
-    rows = registry.read(table, wanted)
-    process = registry.process(rows.get_column("globalPid")).alias("process")
-    return (
-        rows.with_columns(process)
-        .select(
-            "process",
-            zero_if_null("contextId").alias("context"),
-            zero_if_null("streamId").alias("stream"),
-            zero_if_null("correlationId").alias("correlation"),
-            zero_if_null("eventId").alias("event"),
-            zero_if_null("eventSyncId").alias("event_sync"),
-            zero_if_null("timestamp").alias("time_ns"),
-        )
-        .sort("time_ns", "process", "correlation", maintain_order=True)
+def _device_of_context(rows: Rows, process: Int32Array, known: pl.DataFrame) -> Int32Array:
+    keys = pl.DataFrame({"process": process, "context": rows.values("contextId")})
+    joined = keys.join(known, on=["process", "context"], how="left", maintain_order="left")
+    device = joined.get_column("device").fill_null(NOWHERE).to_numpy(writable=True)
+    without = rows.missing("contextId")
+    if without is not None:
+        device[without] = NOWHERE
+    return device
+
+
+def _with_own_device(registry: Registry, table: str, rows: Rows, device: Int32Array) -> tuple[Rows, Int32Array]:
+    """Rows whose context did no work take the device that they name, or go."""
+    unplaced = np.flatnonzero(device == NOWHERE)
+    if not len(unplaced):
+        return rows, device
+    ids = rows.codes("deviceId").values(NOWHERE)
+    found = with_device(registry, table, rows.only(device == NOWHERE))
+    named = unplaced[(ids[unplaced] >= 0) & (ids[unplaced] <= MOST_DEVICES)]
+    device[named] = found.device
+    return rows.only(device != NOWHERE), device[device != NOWHERE]
+
+
+def event_records(registry: Registry, table: str) -> events.EventRecords:
+    """Recorded events, ordered by correlation where the export collected no device timestamps."""
+    zero = ("contextId", "streamId", "correlationId", "eventId", "eventSyncId", "timestamp")
+    rows = registry.rows(table, {**wanted("zero", *zero), **wanted("key", "globalPid")})
+    process = registry.process(rows.codes("globalPid"))
+    order = np.lexsort((rows.values("correlationId"), process, rows.values("timestamp")))
+    return events.EventRecords.lazily(
+        len(rows),
+        process=process,
+        context=rows.later("contextId"),
+        stream=rows.later("streamId"),
+        correlation=rows.later("correlationId"),
+        event=rows.later("eventId"),
+        event_sync=rows.later("eventSyncId"),
+        time_ns=rows.later("timestamp"),
+    ).take(order)
+
+
+def host_callbacks(registry: Registry, table: str) -> events.HostCallbacks:
+    """Host functions that a stream ran."""
+    found = device_spans(registry, table, registry.rows(table, _PLACE))
+    return events.HostCallbacks.lazily(
+        len(found.rows),
+        **_span(found.rows),
+        process=found.process,
+        context=found.rows.later("contextId"),
+        stream=found.rows.later("streamId"),
     )
 
 
-def host_callbacks(registry: Registry, table: str) -> Frame:
-    """Columns of `HostCallbacks`."""
-    rows = device_spans(registry, table, registry.read(table, integers(*_PLACE)))
-    return rows.select(
-        pl.col("start").alias("start_ns"),
-        pl.col("end").alias("end_ns"),
-        "process",
-        zero_if_null("contextId").alias("context"),
-        zero_if_null("streamId").alias("stream"),
+def gpu_faults(registry: Registry, table: str) -> events.GpuFaults:
+    """Fault groups of the GPU."""
+    columns = {**_SPAN, **wanted("key", "globalPid", "deviceId"), **wanted("zero", "address", "numberOfPageFaults")}
+    found = device_spans(registry, table, registry.rows(table, columns))
+    return events.GpuFaults.lazily(
+        len(found.rows),
+        **_span(found.rows),
+        device=found.device,
+        process=found.process,
+        address=found.rows.later("address"),
+        faults=found.rows.later("numberOfPageFaults"),
     )
 
 
-def gpu_faults(registry: Registry, table: str) -> Frame:
-    """Columns of `GpuFaults`."""
-    wanted = integers("start", "end", "globalPid", "deviceId", "address", "numberOfPageFaults")
-    rows = device_spans(registry, table, registry.read(table, wanted))
-    return rows.select(
-        pl.col("start").alias("start_ns"),
-        pl.col("end").alias("end_ns"),
-        "device",
-        "process",
-        zero_if_null("address").alias("address"),
-        zero_if_null("numberOfPageFaults").alias("faults"),
+def cpu_faults(registry: Registry, table: str) -> events.CpuFaults:
+    """Page faults of the CPU."""
+    columns = {**wanted("int", "start"), **wanted("key", "globalPid"), **wanted("zero", "address")}
+    rows = timed(registry, table, registry.rows(table, columns), "start")
+    return events.CpuFaults.lazily(
+        len(rows),
+        time_ns=rows.later("start"),
+        process=registry.process(rows.codes("globalPid")),
+        address=rows.later("address"),
     )
 
 
-def cpu_faults(registry: Registry, table: str) -> Frame:
-    """Columns of `CpuFaults`."""
-    rows = timed(registry, table, registry.read(table, integers("start", "globalPid", "address")), "start")
-    process = registry.process(rows.get_column("globalPid")).alias("process")
-    return rows.with_columns(process).select(
-        pl.col("start").alias("time_ns"), "process", zero_if_null("address").alias("address")
+def memory_events(registry: Registry, table: str) -> events.MemoryEvents:
+    """Allocations and frees; those made before the collection started carry time 0."""
+    held = {
+        "pool_threshold_bytes": "localMemoryPoolReleaseThreshold",
+        "pool_bytes": "localMemoryPoolSize",
+        "pool_used_bytes": "localMemoryPoolUtilizedSize",
+    }
+    columns: dict[str, Kind] = {
+        **wanted("int", "start", *held.values()),
+        **wanted("key", "globalPid", "deviceId", "memKind", "memoryOperationType"),
+        **wanted("zero", "address", "bytes", "correlationId", "localMemoryPoolAddress"),
+    }
+    found = with_device(registry, table, timed(registry, table, registry.rows(table, columns), "start"))
+    rows = found.rows
+    operation = registry.enum(enums.MEMORY_OPERATION, rows.codes("memoryOperationType"), enums.ALLOCATED)
+    return events.MemoryEvents.lazily(
+        len(rows),
+        time_ns=rows.later("start"),
+        process=found.process,
+        device=found.device,
+        address=rows.later("address"),
+        bytes=rows.later("bytes"),
+        kind=registry.enum(enums.MEMORY_KIND, rows.codes("memKind"), MemoryKind.UNKNOWN),
+        is_free=operation == enums.FREED,
+        correlation=rows.later("correlationId"),
+        pool=rows.later("localMemoryPoolAddress"),
+        **{name: rows.filled(column, -1) for name, column in held.items()},
     )
 
 
-def memory_events(registry: Registry, table: str) -> Frame:
-    """Columns of `MemoryEvents`; allocations made before the collection started carry time 0."""
-    pool = ("localMemoryPoolReleaseThreshold", "localMemoryPoolSize", "localMemoryPoolUtilizedSize")
-    wanted = integers(
-        "start", "globalPid", "deviceId", "address", "bytes", "memKind", "memoryOperationType", "correlationId"
-    )
-    rows = registry.read(table, {**wanted, **integers("localMemoryPoolAddress", *pool)})
-    rows = with_device(registry, table, timed(registry, table, rows, "start"))
-    kind = registry.enum(enums.MEMORY_KIND, rows.get_column("memKind"), MemoryKind.UNKNOWN).alias("kind")
-    operation = registry.enum(enums.MEMORY_OPERATION, rows.get_column("memoryOperationType"), enums.ALLOCATED)
-    held = ("pool_threshold_bytes", "pool_bytes", "pool_used_bytes")
-    return rows.with_columns(kind, (operation == enums.FREED).alias("is_free")).select(
-        pl.col("start").alias("time_ns"),
-        "process",
-        "device",
-        zero_if_null("address").alias("address"),
-        zero_if_null("bytes").alias("bytes"),
-        "kind",
-        "is_free",
-        zero_if_null("correlationId").alias("correlation"),
-        zero_if_null("localMemoryPoolAddress").alias("pool"),
-        *(pl.col(column).fill_null(-1).alias(name) for column, name in zip(pool, held, strict=True)),
-    )
+def pool_trims(registry: Registry, table: str) -> events.PoolTrims:
+    """Memory pools that gave memory back."""
+    columns = {**wanted("int", "start"), **wanted("key", "globalPid", "operationType")}
+    rows = timed(registry, table, registry.rows(table, columns), "start")
+    rows = rows.only(registry.enum(enums.POOL_OPERATION, rows.codes("operationType"), 0) == enums.TRIMMED)
+    process = registry.process(rows.codes("globalPid"))
+    return events.PoolTrims.lazily(len(rows), time_ns=rows.later("start"), process=process)
 
 
-def pool_trims(registry: Registry, table: str) -> Frame:
-    """Columns of `PoolTrims`."""
-    rows = timed(registry, table, registry.read(table, integers("start", "globalPid", "operationType")), "start")
-    operation = registry.enum(enums.POOL_OPERATION, rows.get_column("operationType"), 0)
-    rows = rows.filter(operation == enums.TRIMMED)
-    process = registry.process(rows.get_column("globalPid")).alias("process")
-    return rows.with_columns(process).select(pl.col("start").alias("time_ns"), "process")
-
-
-def streams(registry: Registry) -> Frame | None:
-    """Columns of `Streams`: created streams and the null stream of each context, of the processes met so far."""
+def streams(registry: Registry) -> events.Streams | None:
+    """Created streams and the null stream of each context, of the processes met so far."""
     parts = [
-        _streams(registry, wanted, stream, null)
-        for wanted, stream, null in (
+        _streams(registry, names, stream, null)
+        for names, stream, null in (
             (schema.CUDA_STREAMS, "streamId", False),
             (schema.CUDA_CONTEXTS, "nullStreamId", True),
             (schema.CUDA_NULL_STREAMS, "streamId", True),
@@ -233,32 +303,30 @@ def streams(registry: Registry) -> Frame | None:
     found = [part for part in parts if part is not None]
     if not found:
         return None
-    return pl.concat(found).unique(["process", "context", "stream"], keep="last", maintain_order=True)
+    return events.Streams(pl.concat(found).unique(["process", "context", "stream"], keep="last", maintain_order=True))
 
 
-def _streams(registry: Registry, wanted: tuple[str, ...], stream: str, null: bool) -> Frame | None:  # noqa: FBT001
-    table = registry.table(wanted)
+def _streams(registry: Registry, names: tuple[str, ...], stream: str, null: bool) -> pl.DataFrame | None:  # noqa: FBT001
+    table = registry.table(names)
     if table is None:
         return None
-    columns = integers("processId", "contextId", stream, "flag", "priority")
-    rows = registry.read(table, columns)
-    process = registry.processes_of_pids(rows.get_column("processId")).alias("process")
-    rows = rows.with_columns(process).drop_nulls(["process", "contextId", stream])
-    flag = registry.enum(enums.STREAM_FLAG, rows.get_column("flag"), StreamFlag.UNKNOWN).alias("flag")
-    rows = rows.with_columns(pl.lit(StreamFlag.NULL.value, pl.Int8).alias("flag") if null else flag)
-    return rows.select(
-        "process",
-        pl.col("contextId").alias("context"),
-        pl.col(stream).alias("stream"),
-        "flag",
-        zero_if_null("priority").clip(-(1 << 31), (1 << 31) - 1).cast(pl.Int32).alias("priority"),
+    columns: dict[str, Kind] = {
+        **wanted("int", "processId", "contextId", stream),
+        **wanted("int32", "priority"),
+        **wanted("key", "flag"),
+    }
+    rows = registry.rows(table, columns)
+    flag = registry.enum(enums.STREAM_FLAG, rows.codes("flag"), StreamFlag.UNKNOWN)
+    frame = rows.frame("processId", "contextId", stream, "priority")
+    process = pl.Series("process", registry.processes_of_pids(frame.get_column("processId")), dtype=pl.Int32)
+    flags = pl.lit(StreamFlag.NULL.value, pl.Int8) if null else pl.Series(flag)
+    return (
+        frame.with_columns(process, flags.alias("flag"))
+        .drop_nulls(["process", "contextId", stream])
+        .select("process", pl.col("contextId").alias("context"), pl.col(stream).alias("stream"), "flag", "priority")
     )
 
 
-def _size(name: str) -> pl.Expr:
-    return zero_if_null(name).clip(0, (1 << 31) - 1).cast(pl.Int32)
-
-
-def _id_or_none(name: str) -> pl.Expr:
-    value = pl.col(name).fill_null(-1)
-    return pl.when(value == _NONE_ID).then(-1).otherwise(value)
+def _id_or_none(rows: Rows, name: str) -> npt.NDArray[np.int64]:
+    value = rows.filled(name, -1)
+    return np.where(value == _NONE_ID, -1, value)

@@ -9,7 +9,7 @@ from stallscope.errors import InputError
 from stallscope.ingest import nsys_schema as schema
 from stallscope.ingest.limits import DEVICES
 from stallscope.ingest.nsys_registry import Registry, pid_of
-from stallscope.ingest.nsys_source import Kind, integers
+from stallscope.ingest.nsys_source import PlainKind, integers
 from stallscope.model.trace import Device
 
 _VM_SHIFT = 48
@@ -125,7 +125,7 @@ def _gpus(registry: Registry) -> list[Gpu]:
     sizes = integers(
         "vmId", "id", "cuDevice", "smCount", "l2CacheSize", "memoryBandwidth", "computeMajor", "computeMinor"
     )
-    text: dict[str, Kind] = {"uuid": "text", "name": "text"}
+    text: dict[str, PlainKind] = {"uuid": "text", "name": "text"}
     rows = registry.read(table, {**sizes, **text}).drop_nulls("id").sort("id").head(DEVICES)
     return [_gpu(row) for row in rows.iter_rows(named=True)]
 
@@ -152,7 +152,7 @@ def _cuda_devices(registry: Registry) -> list[CudaDevice]:
     table = registry.table(schema.CUDA_DEVICES)
     if table is None:
         return []
-    text: dict[str, Kind] = {"uuid": "text"}
+    text: dict[str, PlainKind] = {"uuid": "text"}
     rows = registry.read(table, {**integers("gpuId", "cudaId", "pid", "numMultiprocessors"), **text})
     rows = rows.drop_nulls(["cudaId", "pid"]).head(_MOST_PAIRS)
     return [

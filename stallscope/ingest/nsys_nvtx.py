@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
 from dataclasses import dataclass
 
-import polars as pl
+import numpy as np
+import numpy.typing as npt
 
 from stallscope.ingest import nsys_enums as enums
+from stallscope.ingest.export_rows import Codes, Column, Rows, coded
 from stallscope.ingest.nsys_registry import Registry
-from stallscope.ingest.nsys_rows import host_spans, latest
-from stallscope.ingest.nsys_source import constant, integers
+from stallscope.ingest.nsys_rows import Int32Array, host_spans, latest
+from stallscope.ingest.nsys_source import wanted
+from stallscope.model import events
 
 _THREAD_BITS = (1 << 24) - 1
 _GIL_DOMAIN = re.compile(r"(python )?gil( trace)?", re.IGNORECASE)
@@ -18,84 +22,127 @@ _WAITING = re.compile(r"wait", re.IGNORECASE)
 _CALL_NUMBERS = r"(, (seq|op_id) = \d+)+"
 """PyTorch numbers every call (`aten::mul, seq = 45, op_id = 99`): without the numbers equal operators share a name."""
 
-_NCCL_CALL = r"^nccl[A-Z]"
+_NCCL_CALL = re.compile(r"nccl[A-Z]")
+_COLUMNS = {
+    **wanted("int", "start", "end"),
+    **wanted("key", "eventType", "globalTid", "endGlobalTid", "textId", "domainId"),
+    **wanted("name", "text"),
+}
 
-Frame = pl.DataFrame
+Owner = tuple[int, int]
+"""Process key and number of an NVTX domain."""
 
 
 @dataclass(frozen=True, slots=True)
 class NvtxTables:
-    """Columns of `NvtxRanges`, `CrossThreadRanges` and `GilSpans` (None: no GIL domain in this export)."""
+    """All ranges of an export by what they are (`gil` is None without a GIL domain)."""
 
-    ranges: Frame
-    cross_thread: Frame
-    gil: Frame | None
+    ranges: events.NvtxRanges
+    cross_thread: events.CrossThreadRanges
+    gil: events.GilSpans | None
 
 
 def nvtx(registry: Registry, table: str, last_ns: int) -> NvtxTables:
     """All ranges of the table; those that were never closed end at `last_ns`, the end of the trace."""
-    rows = _named(registry, table)
-    ranges = rows.filter(pl.col("kind").is_in([enums.PUSH_POP, enums.START_END]))
-    last_ns = max(last_ns, latest(ranges.get_column("start")), latest(ranges.get_column("end")))
-    ranges = host_spans(registry, table, ranges.with_columns(pl.col("end").fill_null(last_ns)))
-    domains = _domains(registry, ranges, rows.filter(pl.col("kind") == enums.DOMAIN))
-    return _split(registry, ranges.join(domains, on=["owner", "domainId"], how="left", maintain_order="left"))
-
-
-def _named(registry: Registry, table: str) -> Frame:
-    """Rows with `kind`, `name` (inline text, else the registered string) and the `owner` process of their domain."""
-    wanted = integers("start", "end", "eventType", "globalTid", "endGlobalTid", "textId", "domainId")
-    rows = registry.read(table, {**wanted, "text": "text"})
-    kind = registry.enum(enums.NVTX_EVENT, rows.get_column("eventType"), 0).alias("kind")
+    rows = registry.rows(table, _COLUMNS)
+    kind = registry.enum(enums.NVTX_EVENT, rows.codes("eventType"), 0)
     if "eventType" not in registry.source.tables[table]:
-        kind = constant("kind", enums.PUSH_POP, pl.Int8(), rows.height)
-    inline = registry.names.of_texts(rows.get_column("text"), without=_CALL_NUMBERS).alias("inline")
-    registered = registry.names.of_ids(rows.get_column("textId")).alias("registered")
-    thread = pl.col("globalTid").fill_null(0)
-    return (
-        rows.drop("text")
-        .with_columns(kind, inline, registered)
-        .with_columns(
-            pl.when(pl.col("inline") == 0).then("registered").otherwise("inline").alias("name"),
-            (thread - (thread & _THREAD_BITS)).alias("owner"),
-            pl.col("domainId").fill_null(0),
-        )
-    )
+        kind = np.full(len(rows), enums.PUSH_POP, np.int8)
+    rows = rows.with_column("name", Column(_names(registry, rows)))
+    created = rows.only(kind == enums.DOMAIN)
+    ranges = _closed(rows.only((kind == enums.PUSH_POP) | (kind == enums.START_END)), last_ns)
+    ranges = host_spans(registry, table, ranges)
+    thread = registry.thread(ranges.codes("globalTid"))
+    return _split(registry, ranges, thread, _domains(registry, ranges, created))
 
 
-def _domains(registry: Registry, ranges: Frame, created: Frame) -> Frame:
-    """Name id of every (process, domain) in use.
+def _names(registry: Registry, rows: Rows) -> Int32Array:
+    """The inline text of each row, else its registered string."""
+    inline = registry.names.of_texts(rows.codes("text"), without=_CALL_NUMBERS)
+    registered = registry.names.of_ids(rows.codes("textId"))
+    return np.where(inline == 0, registered, inline)
+
+
+def _closed(ranges: Rows, last_ns: int) -> Rows:
+    """The ranges, open ones closed at the end of the trace."""
+    begun, ended = ranges.missing("start"), ranges.missing("end")
+    if ended is None:
+        return ranges
+    starts, whole = ranges.values("start"), ranges.columns["end"]
+    last_ns = max(last_ns, latest(starts if begun is None else starts[~begun]), latest(ranges.values("end")[~ended]))
+    return ranges.with_column("end", Column(whole.filled(last_ns)))
+
+
+def _domains(registry: Registry, ranges: Rows, created: Rows) -> Int32Array:
+    """Name id of the domain of every range.
 
     A domain that was created outside the capture has no name: it is NCCL's when it holds NCCL's calls alone, else it
     goes by its number.
     """
-    names = created.select("owner", "domainId", "name").unique(["owner", "domainId"], keep="last")
-    nccl = pl.Series("nccl", list(registry.names.names())).str.contains(_NCCL_CALL)
-    used = ranges.select("owner", "domainId", nccl.gather(ranges.get_column("name")))
-    used = used.group_by("owner", "domainId").agg(pl.col("nccl").all()).sort("owner", "domainId")
-    known = used.join(names, on=["owner", "domainId"], how="left", maintain_order="left")
-    domains = [
-        registry.names.intern("" if number == 0 else "NCCL" if is_nccl else f"domain {number}")
-        if name is None
-        else name
-        for number, is_nccl, name in known.select("domainId", "nccl", "name").iter_rows()
-    ]
-    return known.select("owner", "domainId", pl.Series("domain", domains, dtype=pl.Int32))
+    makers = _owners(created)
+    named = {
+        makers.distinct[code]: name for code, name in zip(makers.codes, created.values("name").tolist(), strict=True)
+    }
+    owners, names = _owners(ranges), ranges.values("name")
+    is_nccl = np.fromiter((bool(_NCCL_CALL.match(text)) for text in registry.names.names()), np.bool_)
+    mixed = {owners.distinct[code] for code in Codes(owners.codes[~is_nccl[names]], owners.distinct).in_order()}
+    used = sorted(owners.distinct[code] for code in owners.in_order())
+    found: dict[Owner, int] = {}
+    for owner in used:
+        _, number = owner
+        text = "" if number == 0 else f"domain {number}" if owner in mixed else "NCCL"
+        found[owner] = named[owner] if owner in named else registry.names.intern(text)
+    return owners.mapped([found.get(owner, 0) for owner in owners.distinct], 0)
 
 
-def _split(registry: Registry, ranges: Frame) -> NvtxTables:
+def _owners(rows: Rows) -> Codes:
+    """The domain of each row, told by its process and number: numbers repeat between processes."""
+    tids, numbers = rows.codes("globalTid"), rows.codes("domainId")
+    keys = [tid & ~_THREAD_BITS for tid in tids.distinct]
+    processes, domains = sorted({0, *keys}), sorted({0, *numbers.distinct})
+    process = tids.mapped([bisect_left(processes, key) for key in keys], bisect_left(processes, 0), np.int64)
+    domain = numbers.mapped([bisect_left(domains, number) for number in numbers.distinct], bisect_left(domains, 0))
+    pairs = coded(Column(process * len(domains) + domain))
+    distinct = [(processes[pair // len(domains)], domains[pair % len(domains)]) for pair in pairs.distinct or ()]
+    return Codes(pairs.values, distinct)
+
+
+def _split(registry: Registry, ranges: Rows, thread: Int32Array, domain: Int32Array) -> NvtxTables:
     texts = list(registry.names.names())
-    gil_domains = [i for i, text in enumerate(texts) if _GIL_DOMAIN.fullmatch(text)]
-    is_gil = pl.col("domain").is_in(gil_domains)
-    crosses = pl.col("endGlobalTid").is_not_null() & (pl.col("endGlobalTid") != pl.col("globalTid"))
-    span = [pl.col("start").alias("start_ns"), pl.col("end").alias("end_ns"), pl.col("thread")]
-    user = ranges.filter(~is_gil)
-    crossing = user.filter(crosses)
-    end_thread = registry.thread(crossing.get_column("endGlobalTid")).alias("end_thread")
-    waits = [i for i, text in enumerate(texts) if _WAITING.search(text)]
-    gil = ranges.filter(is_gil).select(*span, pl.col("name").is_in(waits).alias("waiting"))
+    gil_domains = [name for name in np.unique(domain).tolist() if _GIL_DOMAIN.fullmatch(texts[name])]
+    is_gil = np.isin(domain, gil_domains) if gil_domains else np.zeros(len(ranges), np.bool_)
+    ends_on, begins_on = ranges.codes("endGlobalTid"), ranges.codes("globalTid")
+    crosses = ~is_gil & (ends_on.codes >= 0)
+    if crosses.any():
+        crosses &= ends_on.values() != begins_on.values()
+    user = events.NvtxRanges.lazily(
+        len(ranges),
+        start_ns=ranges.later("start"),
+        end_ns=ranges.later("end"),
+        thread=thread,
+        name=ranges.later("name"),
+        domain=domain,
+    )
+    crossing = ranges.only(crosses)
     return NvtxTables(
-        ranges=user.filter(~crosses).select(*span, "name", "domain"),
-        cross_thread=crossing.with_columns(end_thread).select(*span, "end_thread", "name"),
-        gil=gil if gil.height else None,
+        ranges=user if not (crosses | is_gil).any() else user.take(~(crosses | is_gil)),
+        cross_thread=events.CrossThreadRanges.of(
+            start_ns=crossing.values("start"),
+            end_ns=crossing.values("end"),
+            thread=thread[crosses],
+            end_thread=registry.thread(crossing.codes("endGlobalTid")),
+            name=crossing.values("name"),
+        ),
+        gil=_gil(ranges, thread, is_gil, texts) if gil_domains else None,
+    )
+
+
+def _gil(ranges: Rows, thread: Int32Array, is_gil: npt.NDArray[np.bool_], texts: list[str]) -> events.GilSpans:
+    waits = np.fromiter((bool(_WAITING.search(text)) for text in texts), np.bool_, len(texts))
+    spans = ranges.only(is_gil)
+    return events.GilSpans.of(
+        start_ns=spans.values("start"),
+        end_ns=spans.values("end"),
+        thread=thread[is_gil],
+        waiting=waits[spans.values("name")],
     )

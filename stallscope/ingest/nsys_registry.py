@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
+import numpy as np
+import numpy.typing as npt
 import polars as pl
 
 from stallscope.ingest import nsys_enums as enums
 from stallscope.ingest import nsys_schema as schema
-from stallscope.ingest.nsys_source import ExportSource, Kind, constant, integers
+from stallscope.ingest.export_rows import Codes, Column, Rows
+from stallscope.ingest.nsys_source import ExportSource, Kind, PlainKind, integers
 from stallscope.ingest.progress import Progress, silent
 from stallscope.model.names import Names
 
+Int32Array = npt.NDArray[np.int32]
+
 _PROCESS_BITS = -1 << 24
+_MOST_PAIRS = 1 << 16
 UNKNOWN_PROCESS = 0
 """Key of activities whose export names no process."""
 
@@ -31,36 +38,21 @@ def tid_of(key: int) -> int:
     return key & 0xFFFFFF
 
 
-def mapped(
-    column: pl.Series,
-    old: Sequence[object] | pl.Series,
-    new: Sequence[int],
-    default: int | None,
-    *,
-    narrow: bool = False,
-) -> pl.Series:
-    """The column with each old value replaced by its new one, every other value and null by the default."""
-    dtype = pl.Int8() if narrow else pl.Int32()
-    if not len(old) or column.is_empty():
-        return constant(column.name, default, dtype, len(column))
-    replaced: pl.Series = column.replace_strict(old, new, default=default, return_dtype=dtype)
-    if default is not None:
-        replaced = replaced.fill_null(default)
-    return replaced
-
-
 class Keys:
     """Distinct 64-bit keys in the order of their first appearance."""
 
     def __init__(self) -> None:
         self.known: dict[int, int] = {}
 
-    def index(self, keys: pl.Series) -> pl.Series:
-        """Dense index of every key (null stays null)."""
-        distinct = keys.drop_nulls().unique().sort()
-        for key in distinct:
+    def index(self, keys: Codes) -> Int32Array:
+        """Dense index of every key; -1 where there is none."""
+        self.meet(value for value, used in zip(keys.distinct, keys.used(), strict=True) if used)
+        return keys.mapped([self.known.get(key, -1) for key in keys.distinct], -1)
+
+    def meet(self, keys: Iterable[int]) -> None:
+        """Give every key an index."""
+        for key in sorted(keys):
             self.known.setdefault(key, len(self.known))
-        return mapped(keys, distinct, [self.known[key] for key in distinct], None)
 
 
 class NameBook:
@@ -79,28 +71,33 @@ class NameBook:
         """Id of a text that was met, else None."""
         return self._known.get(text)
 
-    def of_texts(self, texts: pl.Series, without: str | None = None) -> pl.Series:
-        """Name ids of a text column, the parts that match `without` cut out; null becomes the empty name."""
-        distinct = texts.drop_nulls().unique(maintain_order=True)
-        kept = distinct if without is None else distinct.str.replace_all(without, "")
-        dense = [self.intern(text) for text in kept]
-        return mapped(texts, distinct, dense, 0)
+    def of_texts(self, texts: Codes, without: str | None = None) -> Int32Array:
+        """Name ids of a text column, the parts that match `without` cut out; no text is the empty name."""
 
-    def of_ids(self, ids: pl.Series, *, api: bool = False) -> pl.Series:
-        """Name ids of a StringIds column, call names without their ABI suffix; null and unknown ids become ''."""
-        distinct = ids.drop_nulls().unique(maintain_order=True)
-        texts = self._resolve(distinct)
-        dense = [self.intern(schema.api_name(text) if api else text) for text in texts]
-        return mapped(ids, distinct, dense, 0)
+        def cut(found: list[str]) -> list[str]:
+            return pl.Series(found, dtype=pl.String).str.replace_all(without, "").to_list() if without else found
+
+        return self._mapped(texts, cut)
+
+    def of_ids(self, ids: Codes, *, api: bool = False) -> Int32Array:
+        """Name ids of a StringIds column, call names without their ABI suffix; no and unknown ids become ''."""
+        texts = self._resolve
+        return self._mapped(ids, lambda found: [schema.api_name(t) for t in texts(found)] if api else texts(found))
+
+    def _mapped(self, column: Codes, texts: Callable[[list[Any]], list[str]]) -> Int32Array:
+        """Names are numbered in the order in which the rows need them."""
+        order = column.in_order()
+        new = np.zeros(len(column.distinct), np.int32)
+        new[order] = [self.intern(text) for text in texts([column.distinct[code] for code in order])]
+        return column.mapped(new, 0)
 
     def names(self) -> Names:
         """All texts met so far."""
         return Names(self._known)
 
-    def _resolve(self, ids: Iterable[int]) -> list[str]:
-        wanted = list(ids)
-        self._texts.update(self._source.strings(i for i in wanted if i not in self._texts))
-        return [self._texts.get(i, "") for i in wanted]
+    def _resolve(self, ids: list[int]) -> list[str]:
+        self._texts.update(self._source.strings(i for i in ids if i not in self._texts))
+        return [self._texts.get(i, "") for i in ids]
 
 
 @dataclass
@@ -136,44 +133,59 @@ class Registry:
         """Actual name of a table in this export."""
         return schema.actual(self.source.tables, wanted)
 
-    def read(self, table: str, columns: Mapping[str, Kind]) -> pl.DataFrame:
+    def rows(self, table: str, columns: Mapping[str, Kind]) -> Rows:
         """The wanted columns of a table, announced to whoever watches the progress."""
         self._progress(f"reading {table}", self._share())
-        rows = self.source.read(table, columns)
+        rows = self.source.rows(table, columns)
         self._read.add(table)
         return rows
+
+    def read(self, table: str, columns: Mapping[str, PlainKind]) -> pl.DataFrame:
+        """The same of a small table, as a polars frame."""
+        return self.source.read(table, columns)
 
     def _share(self) -> float:
         total = sum(self._weights.values())
         return sum(self._weights.get(table, 0) for table in self._read) / total if total else 0.0
 
-    def process(self, global_pids: pl.Series) -> pl.Series:
+    def process(self, global_ids: Codes) -> Int32Array:
         """Process index of a globalPid or globalTid column; a missing id is the unknown process."""
-        keys = global_pids.fill_null(UNKNOWN_PROCESS).to_numpy() & _PROCESS_BITS
-        return self.processes.index(pl.Series(global_pids.name, keys))
+        keys = [key & _PROCESS_BITS for key in global_ids.distinct]
+        met = {key for key, used in zip(keys, global_ids.used(), strict=True) if used}
+        if (global_ids.codes < 0).any():
+            met.add(UNKNOWN_PROCESS)
+        self.processes.meet(met)
+        known = self.processes.known
+        return global_ids.mapped([known.get(key, -1) for key in keys], known.get(UNKNOWN_PROCESS, -1))
 
-    def thread(self, global_tids: pl.Series) -> pl.Series:
-        """Thread index of a globalTid column (null stays null)."""
-        self.process(global_tids.drop_nulls().unique())
+    def thread(self, global_tids: Codes) -> Int32Array:
+        """Thread index of a globalTid column (-1 where there is none)."""
+        tids = [tid for tid, used in zip(global_tids.distinct, global_tids.used(), strict=True) if used]
+        self.processes.meet({tid & _PROCESS_BITS for tid in tids})
         return self.threads.index(global_tids)
 
-    def processes_of_pids(self, pids: pl.Series) -> pl.Series:
-        """Process index of plain process ids among the processes met so far; null where none or several have it."""
+    def processes_of_pids(self, pids: Iterable[int | None]) -> list[int | None]:
+        """Process index of plain process ids among the processes met so far; None where none or several have it."""
         by_pid: dict[int, list[int]] = {}
         for key, index in self.processes.known.items():
             by_pid.setdefault(pid_of(key), []).append(index)
         single = {pid: found[0] for pid, found in by_pid.items() if len(found) == 1}
-        return mapped(pids, list(single), list(single.values()), None)
+        return [None if pid is None else single.get(pid) for pid in pids]
 
-    def device(self, processes: pl.Series, device_ids: pl.Series) -> pl.Series:
+    def device(self, processes: Int32Array, device_ids: Codes) -> Int32Array:
         """Provisional device index: one per (process, device id); `physical devices` merges them later."""
-        keys = (processes.cast(pl.Int64) * (1 << 32)) + device_ids
-        return self.devices.index(keys)
+        wide = len(device_ids.distinct)
+        if len(self.processes.known) * wide > _MOST_PAIRS:
+            keys = (processes.astype(np.int64) << 32) + device_ids.values()
+            return self.devices.index(Rows({"pair": Column(keys)}, len(keys)).codes("pair"))
+        ids = device_ids.distinct
+        pairs = [(process << 32) + device for process in self.processes.known.values() for device in ids]
+        return self.devices.index(Codes(processes * np.int32(wide) + device_ids.codes, pairs))
 
-    def enum(self, table: enums.EnumTable, numbers: pl.Series, default: int) -> pl.Series:
-        """Our value for each number; null and unknown numbers become `default`."""
+    def enum(self, table: enums.EnumTable, numbers: Codes, default: int) -> npt.NDArray[np.int8]:
+        """Our value for each number; missing and unknown numbers become `default`."""
         values = self._enum_values(table)
-        return mapped(numbers, list(values), list(values.values()), default, narrow=True)
+        return numbers.mapped([values.get(number, default) for number in numbers.distinct], default, np.int8)
 
     def _enum_values(self, table: enums.EnumTable) -> Mapping[int, int]:
         found = self._enums.get(table.name)

@@ -3,13 +3,32 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Literal, Protocol
+from typing import TYPE_CHECKING, Literal, Protocol
 
 import polars as pl
 
-Kind = Literal["int", "float", "text"]
+if TYPE_CHECKING:
+    from stallscope.ingest.export_rows import Rows
 
-DTYPES: dict[Kind, pl.DataType] = {"int": pl.Int64(), "float": pl.Float64(), "text": pl.String()}
+PlainKind = Literal["int", "float", "text"]
+"""What a column holds."""
+
+Kind = Literal[PlainKind, "zero", "size", "int32", "key", "name"]
+"""How a column is wanted.
+
+`zero`: integers, 0 where there is no value. `size`, `int32`: the same, clipped to 31 bits or to 32 bits with a sign.
+`key`, `name`: integers or text of which a table repeats few distinct ones, as codes.
+"""
+
+BOUNDS: dict[Kind, tuple[int, int]] = {"size": (0, (1 << 31) - 1), "int32": (-(1 << 31), (1 << 31) - 1)}
+"""What integers of 32 bits are clipped to."""
+
+PLAIN: dict[Kind, PlainKind] = {
+    "int": "int", "float": "float", "text": "text",
+    "zero": "int", "size": "int", "int32": "int", "key": "int", "name": "text",
+}  # fmt: skip
+
+DTYPES: dict[PlainKind, pl.DataType] = {"int": pl.Int64(), "float": pl.Float64(), "text": pl.String()}
 
 
 class ExportSource(Protocol):
@@ -22,11 +41,14 @@ class ExportSource(Protocol):
     def tables(self) -> Mapping[str, frozenset[str]]:
         """Table name → column names, as this exporter wrote them."""
 
-    def read(self, table: str, columns: Mapping[str, Kind]) -> pl.DataFrame:
+    def read(self, table: str, columns: Mapping[str, PlainKind]) -> pl.DataFrame:
         """The wanted columns of one table in file order; a column that the table lacks comes back null.
 
         Integers are signed 64 bit (ids above 2^63 wrap, as SQLite stores them), bytes that are not UTF-8 are replaced.
         """
+
+    def rows(self, table: str, columns: Mapping[str, Kind]) -> Rows:
+        """The same for tables that grow with the capture, each column in the form that suits its use."""
 
     def strings(self, ids: Iterable[int]) -> dict[int, str]:
         """Text of the given StringIds; ids that the export lacks are left out."""
@@ -38,9 +60,14 @@ class ExportSource(Protocol):
         """Release the file."""
 
 
-def integers(*names: str) -> dict[str, Kind]:
+def integers(*names: str) -> dict[str, PlainKind]:
     """Column specification of integer columns."""
     return dict.fromkeys(names, "int")
+
+
+def wanted(kind: Kind, *names: str) -> dict[str, Kind]:
+    """Column specification of columns of one kind."""
+    return dict.fromkeys(names, kind)
 
 
 def constant(name: str, value: int | str | None, dtype: pl.DataType, rows: int) -> pl.Series:

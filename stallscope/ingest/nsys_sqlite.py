@@ -12,9 +12,10 @@ import polars as pl
 
 from stallscope.errors import InputError
 from stallscope.ingest import nsys_schema as schema
+from stallscope.ingest.export_rows import Rows, absent, rows_of
 from stallscope.ingest.limits import TEXT_BYTES
 from stallscope.ingest.nsys_arrow_query import ArrowQuery, RowRange, row_ranges
-from stallscope.ingest.nsys_source import DTYPES, Kind, constant
+from stallscope.ingest.nsys_source import DTYPES, PLAIN, Kind, PlainKind, constant
 from stallscope.ingest.sqlite_connection import BoundedConnection, quoted
 from stallscope.ingest.sqlite_pages import SqlitePages
 
@@ -49,26 +50,41 @@ class SqliteExport:
                 )
             self._opened = opened.pop_all()
 
-    def read(self, table: str, columns: Mapping[str, Kind]) -> pl.DataFrame:
+    def read(self, table: str, columns: Mapping[str, PlainKind]) -> pl.DataFrame:
         """See `ExportSource.read`."""
         have = self.tables[table]
         present = {name: kind for name, kind in columns.items() if name in have}
         if not present:
             return self._nulls(table, columns)
-        numbers = {name: kind for name, kind in present.items() if kind != "text"}
-        parts = [self._texts(table, name) for name, kind in present.items() if kind == "text"]
+        decoded = self._decoded(table, present)
+        parts = self._queried(table, present) if decoded is None else decoded.frame().get_columns()
+        nulls = [pl.lit(None, DTYPES[kind]).alias(name) for name, kind in columns.items() if name not in present]
+        return pl.DataFrame(parts).with_columns(nulls).select(list(columns))
+
+    def rows(self, table: str, columns: Mapping[str, Kind]) -> Rows:
+        """See `ExportSource.rows`."""
+        have = self.tables[table]
+        present = {name: kind for name, kind in columns.items() if name in have}
+        found = self._decoded(table, present) if present else None
+        if found is None:
+            return rows_of(self.read(table, {name: PLAIN[kind] for name, kind in columns.items()}), columns)
+        missing = {name: absent(kind, len(found)) for name, kind in columns.items() if name not in present}
+        return Rows({**found.columns, **missing}, len(found))
+
+    def _decoded(self, table: str, columns: Mapping[str, Kind]) -> Rows | None:
+        found: Rows | None = self._guarded(lambda: self._pages.rows(table, columns))
+        return found
+
+    def _queried(self, table: str, columns: Mapping[str, PlainKind]) -> list[pl.Series]:
+        numbers = {name: kind for name, kind in columns.items() if kind != "text"}
+        parts = [self._texts(table, name) for name, kind in columns.items() if kind == "text"]
         if numbers:
             parts += self._numbers(table, numbers).get_columns()
         if len({len(part) for part in parts}) > 1:
             self._damaged(f"{table} has another number of rows each time it is read")
-        absent = [pl.lit(None, DTYPES[kind]).alias(name) for name, kind in columns.items() if name not in present]
-        return pl.DataFrame(parts).with_columns(absent).select(list(columns))
+        return parts
 
-    def _numbers(self, table: str, columns: Mapping[str, Kind]) -> pl.DataFrame:
-        if set(columns.values()) == {"int"}:
-            pages: pl.DataFrame | None = self._guarded(lambda: self._pages.integers(table, list(columns)))
-            if pages is not None:
-                return pages
+    def _numbers(self, table: str, columns: Mapping[str, PlainKind]) -> pl.DataFrame:
         wanted = ", ".join(_number(name, kind) for name, kind in columns.items())
         most = self._connection.file_bytes // len(columns)  # every value takes a byte of its record's header
         query = f"SELECT {wanted} FROM {quoted(table)} NOT INDEXED"  # noqa: S608 (names come from the file's schema)
@@ -92,7 +108,7 @@ class SqliteExport:
             return []
         return row_ranges(first, last) if isinstance(first, int) and isinstance(last, int) else []
 
-    def _nulls(self, table: str, columns: Mapping[str, Kind]) -> pl.DataFrame:
+    def _nulls(self, table: str, columns: Mapping[str, PlainKind]) -> pl.DataFrame:
         most = self._connection.file_bytes
         query = f"SELECT count(*) FROM (SELECT 1 FROM {quoted(table)} NOT INDEXED LIMIT {most})"  # noqa: S608
         rows = self._guarded(lambda: self._connection.rows(query)[0][0])
@@ -159,7 +175,7 @@ class SqliteExport:
             raise InputError(f"damaged SQLite file ({error})", file=self._file, next_step=_EXPORT_AGAIN) from error
 
 
-def _number(name: str, kind: Kind) -> str:
+def _number(name: str, kind: PlainKind) -> str:
     """SQL that always yields one type: the driver fixes a column's type by its first rows."""
     return f"CAST({quoted(name)} AS {'INTEGER' if kind == 'int' else 'REAL'}) AS {quoted(name)}"
 

@@ -8,14 +8,13 @@ from itertools import chain
 
 import numpy as np
 import numpy.typing as npt
-import polars as pl
 
 from stallscope.ingest import nsys_capture, nsys_collected, nsys_notes
 from stallscope.ingest import nsys_device_tables as device_tables
 from stallscope.ingest import nsys_gpu_tables as gpu_tables
 from stallscope.ingest import nsys_host_tables as host_tables
 from stallscope.ingest import nsys_schema as schema
-from stallscope.ingest.nsys_collected import Evidence, Frames
+from stallscope.ingest.nsys_collected import Evidence, Tables
 from stallscope.ingest.nsys_devices import Placement, place
 from stallscope.ingest.nsys_nvtx import nvtx
 from stallscope.ingest.nsys_registry import UNKNOWN_PROCESS, Registry, pid_of, tid_of
@@ -27,7 +26,7 @@ from stallscope.model.analysis import CaptureNote, Source
 from stallscope.model.columns import Table
 from stallscope.model.trace import CaptureInfo, Process, Thread, Trace
 
-Reader = Callable[[Registry, str], pl.DataFrame]
+Reader = Callable[[Registry, str], Table]
 
 _ONE_TABLE: tuple[tuple[type[Table], tuple[str, ...], Reader], ...] = (
     (events.Kernels, schema.KERNELS, device_tables.kernels),
@@ -52,12 +51,12 @@ def read_trace(source: ExportSource, origin: Source, progress: Progress = silent
     """Read every table of the export. `origin` names the input; producer and schema are filled in here."""
     info = nsys_capture.export_info(source)
     registry = Registry(source, clock_shifted=info.clock_shifted, progress=progress)
-    frames = _frames(registry)
+    tables = _read(registry)
     traced = len(registry.processes.known)
     placement = place(registry, _Processes.of(registry, traced).device_pairs(registry))
-    _add_gpu_tables(registry, frames, placement)
+    _add_gpu_tables(registry, tables, placement)
     processes = _Processes.of(registry, traced)
-    evidence = Evidence(frames, registry, info, nsys_capture.requested(source))
+    evidence = Evidence(tables, registry, info, nsys_capture.requested(source))
     capture = _capture(evidence, placement)
     return Trace(
         source=Source(
@@ -77,60 +76,60 @@ def read_trace(source: ExportSource, origin: Source, progress: Progress = silent
     )
 
 
-def _frames(registry: Registry) -> Frames:
-    frames: Frames = {}
+def _read(registry: Registry) -> Tables:
+    tables: Tables = {}
     for kind, wanted, read in _ONE_TABLE:
         table = registry.table(wanted)
         if table is not None:
-            frames[kind] = read(registry, table)
+            tables[kind] = read(registry, table)
     copies = registry.table(schema.COPIES)
     if copies is not None:
-        frames[events.Copies], frames[events.Migrations] = device_tables.copies(registry, copies)
+        tables[events.Copies], tables[events.Migrations] = device_tables.copies(registry, copies)
     syncs = registry.table(schema.SYNCS)
     if syncs is not None:
-        contexts = device_tables.contexts(frames[kind] for kind in _DEVICE_WORK if kind in frames)
-        frames[events.Syncs] = device_tables.syncs(registry, syncs, contexts)
+        contexts = device_tables.contexts(tables[kind] for kind in _DEVICE_WORK if kind in tables)
+        tables[events.Syncs] = device_tables.syncs(registry, syncs, contexts)
     calls = [t for t in (registry.table(schema.API_CALLS), registry.table(schema.DRIVER_CALLS)) if t is not None]
     if calls:
-        frames[events.ApiCalls] = host_tables.api_calls(registry, calls)
-    _add_overheads(registry, frames)
-    _add_nvtx(registry, frames)
+        tables[events.ApiCalls] = host_tables.api_calls(registry, calls)
+    _add_overheads(registry, tables)
+    _add_nvtx(registry, tables)
     streams = device_tables.streams(registry)
     if streams is not None:
-        frames[events.Streams] = streams
-    return frames
+        tables[events.Streams] = streams
+    return tables
 
 
-def _add_overheads(registry: Registry, frames: Frames) -> None:
+def _add_overheads(registry: Registry, tables: Tables) -> None:
     defaults = (
         (schema.PROFILER_OVERHEADS, events.OverheadKind.PROFILER),
         (schema.OVERHEADS, None),
         (schema.JIT, events.OverheadKind.JIT),
     )
     found = {registry.table(wanted): default for wanted, default in defaults}
-    tables = {table: default for table, default in found.items() if table is not None}
-    if tables:
-        frames[events.Overheads] = host_tables.overheads(registry, tables)
+    present = {table: default for table, default in found.items() if table is not None}
+    if present:
+        tables[events.Overheads] = host_tables.overheads(registry, present)
 
 
-def _add_nvtx(registry: Registry, frames: Frames) -> None:
+def _add_nvtx(registry: Registry, tables: Tables) -> None:
     table = registry.table(schema.NVTX)
     if table is None:
         return
-    ends = [latest(f.get_column("end_ns")) for f in frames.values() if "end_ns" in f.columns]
+    ends = [latest(spans.end_ns) for spans in tables.values() if isinstance(spans, events.Span)]
     found = nvtx(registry, table, max(ends, default=0))
-    frames[events.NvtxRanges], frames[events.CrossThreadRanges] = found.ranges, found.cross_thread
+    tables[events.NvtxRanges], tables[events.CrossThreadRanges] = found.ranges, found.cross_thread
     if found.gil is not None:
-        frames[events.GilSpans] = found.gil
+        tables[events.GilSpans] = found.gil
 
 
-def _add_gpu_tables(registry: Registry, frames: Frames, placement: Placement) -> None:
+def _add_gpu_tables(registry: Registry, tables: Tables, placement: Placement) -> None:
     device_of = {gpu_id: i for i, gpu_id in enumerate(placement.ids) if gpu_id is not None}
     metrics, switches = registry.table(schema.GPU_METRICS), registry.table(schema.CONTEXT_SWITCHES)
     if metrics is not None:
-        frames[events.GpuMetrics] = gpu_tables.gpu_metrics(registry, metrics, device_of)
+        tables[events.GpuMetrics] = gpu_tables.gpu_metrics(registry, metrics, device_of)
     if switches is not None:
-        frames[events.ContextSwitches] = gpu_tables.context_switches(registry, switches, device_of)
+        tables[events.ContextSwitches] = gpu_tables.context_switches(registry, switches, device_of)
 
 
 def _capture(evidence: Evidence, placement: Placement) -> CaptureInfo:
@@ -165,14 +164,13 @@ def _notes(evidence: Evidence, placement: Placement) -> tuple[CaptureNote, ...]:
     )
 
 
-def _tables(evidence: Evidence, processes: _Processes, placement: Placement) -> dict[type[Table], Table]:
-    """Collected tables only: a frame that means nothing is left out, a collected kind without a frame is empty."""
-    tables: dict[type[Table], Table] = {}
+def _tables(evidence: Evidence, processes: _Processes, placement: Placement) -> Tables:
+    """Collected tables only: rows that mean nothing are left out, a collected kind without rows is empty."""
+    tables: Tables = {}
     for kind, answer in nsys_collected.answers(evidence).items():
-        frame = evidence.frames.get(kind)
-        if answer == "yes" and frame is not None:
-            devices = None if kind in _PLACED else placement.index
-            tables[kind] = kind(processes.applied(frame, devices))
+        found = evidence.tables.get(kind)
+        if answer == "yes" and found is not None:
+            tables[kind] = processes.applied(found, None if kind in _PLACED else placement.index)
         elif answer == "yes":
             tables[kind] = kind.empty()
     return tables
@@ -203,12 +201,16 @@ class _Processes:
         """Process key and device id of every provisional device."""
         return [(self.keys[self.final[pair >> 32]], pair & 0xFFFFFFFF) for pair in registry.devices.known]
 
-    def applied(self, frame: pl.DataFrame, devices: tuple[int, ...] | None) -> pl.DataFrame:
-        """The frame with final process indices, and device indices unless they are final already (None)."""
-        changed = []
-        if "process" in frame.columns:
-            changed.append(pl.Series("process", self.final[frame.get_column("process").to_numpy()]))
-        if "device" in frame.columns and devices is not None:
-            lookup = np.asarray(devices or (0,), np.int32)
-            changed.append(pl.Series("device", lookup[frame.get_column("device").to_numpy()]))
-        return frame.with_columns(changed)
+    def applied(self, table: Table, devices: tuple[int, ...] | None) -> Table:
+        """The table with final process indices, and device indices unless they are final already (None)."""
+        final = {"process": self.final}
+        if devices is not None:
+            final["device"] = np.asarray(devices or (0,), np.int32)
+        moved = {name: index for name, index in final.items() if name in table.COLUMNS and not _is_identity(index)}
+        if not moved:
+            return table
+        return table.with_columns(**{name: index[table.array(name)] for name, index in moved.items()})
+
+
+def _is_identity(index: npt.NDArray[np.int32]) -> bool:
+    return bool((index == np.arange(len(index))).all())

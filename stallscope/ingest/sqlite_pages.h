@@ -5,6 +5,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#pragma GCC visibility push(hidden)
+
 enum { CORRUPT = -1, UNSUPPORTED = -2, NO_MEMORY = -3, RECOUNT = -4 };
 enum { INTERIOR = 0x05, LEAF = 0x0d };
 
@@ -54,6 +56,9 @@ typedef struct {
 /* Code of a value or text, or an error; UNSUPPORTED where a table of codes does not pay. */
 int64_t code_of_number(dictionary *d, int64_t value);
 int64_t code_of_text(dictionary *d, const uint8_t *text, uint32_t length, uint64_t most_bytes);
+
+#pragma GCC visibility pop
+
 void stallscope_release(dictionary *d);
 
 #endif

@@ -1,8 +1,8 @@
-"""Integer columns of SQLite tables, decoded from the pages by a small compiled library.
+"""Columns of SQLite tables, decoded from the pages by a small compiled library.
 
-Several times faster than SQLite. The library (`pages.c`) is optional: where it was not built, or a file is unusual
-(write-ahead log, values that are no integers, anything damaged), the caller reads through SQLite and gets the same
-numbers or SQLite's own diagnosis.
+Several times faster than SQLite. The library is optional: where it was not built, or a file is unusual (write-ahead
+log, values of another type than wanted, anything damaged), the caller reads through SQLite and gets the same values or
+SQLite's own diagnosis.
 """
 
 from __future__ import annotations
@@ -10,42 +10,39 @@ from __future__ import annotations
 import ctypes
 import os
 import sqlite3
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from functools import cache
-from itertools import pairwise
+from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
-import polars as pl
 
-LIBRARY = Path(__file__).with_name("_pages.so")
+from stallscope.ingest.export_rows import Column, Rows
+from stallscope.ingest.nsys_source import Kind
+from stallscope.ingest.sqlite_library import RECOUNT, Target, library
+from stallscope.ingest.sqlite_targets import ColumnTarget
+
 _WORKERS = min(4, os.cpu_count() or 1)
 _LEAVES_A_WORKER = 256
 
 
-@cache
-def library() -> ctypes.CDLL | None:
-    """The compiled decoder, or None where it was not built or is switched off (STALLSCOPE_PURE)."""
-    if os.environ.get("STALLSCOPE_PURE") or not LIBRARY.is_file():
-        return None
-    try:
-        found = ctypes.CDLL(str(LIBRARY))
-    except OSError:
-        return None
-    file, pointer, i32, i64, u32, u64 = (
-        ctypes.c_int,
-        ctypes.c_void_p,
-        ctypes.c_int32,
-        ctypes.c_int64,
-        ctypes.c_uint32,
-        ctypes.c_uint64,
-    )
-    found.stallscope_leaves.restype = i64
-    found.stallscope_leaves.argtypes = (file, u64, u32, pointer, pointer, i64)
-    found.stallscope_decode.restype = ctypes.c_int
-    found.stallscope_decode.argtypes = (file, u64, pointer, pointer, i64, pointer, i32, i32, pointer, pointer, i64)
-    return found
+@dataclass(frozen=True, slots=True)
+class _Tree:
+    """Leaf pages of a table in rowid order and how many cells each of them holds."""
+
+    leaves: npt.NDArray[np.uint32]
+    cells: npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class _Layout:
+    """Root page, the position of each wanted column in the record, and that of the column that is the rowid (or -1)."""
+
+    root: int
+    position: Mapping[str, int]
+    rowid: int
 
 
 class SqlitePages:
@@ -61,25 +58,25 @@ class SqlitePages:
         """Release the file."""
         self._file.close()
 
-    def integers(self, table: str, names: list[str]) -> pl.DataFrame | None:
+    def rows(self, table: str, kinds: Mapping[str, Kind]) -> Rows | None:
         """The columns in rowid order, or None when SQLite has to read them."""
         decoder = library()
-        layout = self._layout(table, names)
+        layout = self._layout(table, list(kinds))
         if decoder is None or layout is None:
             return None
-        root, columns, rowid = layout
-        leaves, cells = self._leaves(decoder, root)
-        if leaves is None or int(cells.sum()) * len(names) > self.size:
-            return None  # every value takes a byte of its record's header
-        order = np.argsort(columns, kind="stable")
-        decoded = self._decode(decoder, (leaves, cells), columns[order], rowid)
-        if decoded is None:
-            return None
-        series = {names[k]: _series(values, valid) for k, (values, valid) in zip(order, decoded, strict=True)}
-        return pl.DataFrame({name: series[name] for name in names})
+        names = sorted(kinds, key=lambda name: layout.position[name])
+        for is_counted in (False, True):
+            tree = self._tree(decoder, layout.root, is_counted=is_counted)
+            if tree is None:
+                continue
+            if int(tree.cells.sum()) * len(kinds) > self.size:
+                return None  # every value takes a byte of its record's header
+            state, columns = self._decoded(decoder, tree, layout, {name: kinds[name] for name in names})
+            if state != RECOUNT:
+                return None if state else Rows({name: columns[name] for name in kinds}, int(tree.cells.sum()))
+        return None
 
-    def _layout(self, table: str, names: list[str]) -> tuple[int, npt.NDArray[np.int32], int] | None:
-        """Root page, position of each column in the record, and the column that stands for the rowid."""
+    def _layout(self, table: str, names: Sequence[str]) -> _Layout | None:
         found = self._connection.execute(
             "SELECT rootpage, sql FROM sqlite_master WHERE type = 'table' AND name = ?", (table,)
         ).fetchone()
@@ -92,65 +89,62 @@ class SqlitePages:
             return None  # short records would take the default, which only SQLite evaluates
         keys = [index for index, _, kind, _, _, key in columns if key and str(kind).upper() == "INTEGER"]
         rowid = keys[0] if len(keys) == 1 and sum(bool(key) for *_, key in columns) == 1 else -1
-        return int(found[0]), np.array([position[name] for name in names], np.int32), rowid
+        return _Layout(int(found[0]), {name: position[name] for name in names}, rowid)
 
-    def _leaves(self, decoder: ctypes.CDLL, root: int) -> tuple[npt.NDArray[np.uint32] | None, npt.NDArray[np.int64]]:
+    def _tree(self, decoder: ctypes.CDLL, root: int, *, is_counted: bool) -> _Tree | None:
         capacity = 1024
         while True:
             leaves, cells = np.empty(capacity, np.uint32), np.empty(capacity, np.int64)
             count = decoder.stallscope_leaves(
-                self._file.fileno(), self.size, root, leaves.ctypes.data, cells.ctypes.data, capacity
+                self._file.fileno(), self.size, root, leaves.ctypes.data, cells.ctypes.data, capacity, is_counted
             )
             if count < 0:
-                return None, cells[:0]
+                return None
             if count <= capacity:
-                return leaves[:count], cells[:count]
+                return _Tree(leaves[:count], cells[:count])
             capacity = count
 
-    def _decode(
-        self,
-        decoder: ctypes.CDLL,
-        tree: tuple[npt.NDArray[np.uint32], npt.NDArray[np.int64]],
-        columns: npt.NDArray[np.int32],
-        rowid: int,
-    ) -> list[tuple[npt.NDArray[np.int64], npt.NDArray[np.uint8]]] | None:
-        leaves, cells = tree
-        rows = int(cells.sum())
-        out = [(np.empty(rows, np.int64), np.empty(rows, np.uint8)) for _ in columns]
-        values = (ctypes.c_void_p * len(out))(*[v.ctypes.data for v, _ in out])
-        valid = (ctypes.c_void_p * len(out))(*[v.ctypes.data for _, v in out])
-        columns = np.ascontiguousarray(columns)
+    def _decoded(
+        self, decoder: ctypes.CDLL, tree: _Tree, layout: _Layout, kinds: Mapping[str, Kind]
+    ) -> tuple[int, dict[str, Column]]:
+        """State of the decoding (0: well) and the columns."""
+        before = np.concatenate(([0], np.cumsum(tree.cells)))
+        targets = [ColumnTarget.of(kind, layout.position[name], int(before[-1])) for name, kind in kinds.items()]
+        workers = max(1, min(_WORKERS, len(tree.leaves) // _LEAVES_A_WORKER))
+        edges = np.linspace(0, len(tree.leaves), workers + 1).astype(int).tolist()
+        parts = [(Target * len(targets))(*[target.native() for target in targets]) for _ in range(workers)]
 
-        def part(bounds: tuple[int, int]) -> int:
-            first, after = bounds
+        def decode(number: int) -> int:
+            first, after = edges[number], edges[number + 1]
+            leaves, cells = tree.leaves[first:after], tree.cells[first:after]
             return int(
                 decoder.stallscope_decode(
                     self._file.fileno(),
                     self.size,
-                    leaves[first:].ctypes.data,
-                    cells[first:].ctypes.data,
-                    after - first,
-                    columns.ctypes.data,
-                    len(columns),
-                    rowid,
-                    ctypes.addressof(values),
-                    ctypes.addressof(valid),
-                    int(cells[:first].sum()),
+                    leaves.ctypes.data,
+                    cells.ctypes.data,
+                    len(leaves),
+                    ctypes.addressof(parts[number]),
+                    len(targets),
+                    layout.rowid,
+                    int(before[first]),
                 )
             )
 
-        workers = max(1, min(_WORKERS, len(leaves) // _LEAVES_A_WORKER))
-        edges = np.linspace(0, len(leaves), workers + 1).astype(int).tolist()
-        if workers == 1:
-            return None if part((0, len(leaves))) else out
-        with ThreadPoolExecutor(workers) as pool:
-            states = list(pool.map(part, pairwise(edges)))
-        return None if any(states) else out
+        try:
+            states = {state for state in _each(decode, workers) if state}
+            if states:
+                return (RECOUNT if states == {RECOUNT} else min(states - {RECOUNT})), {}
+            starts = [int(before[edge]) for edge in edges]
+            done = [target.column([part[k] for part in parts], starts) for k, target in enumerate(targets)]
+            return 0, dict(zip(kinds, done, strict=True))
+        finally:
+            for target in chain.from_iterable(parts):
+                decoder.stallscope_release(ctypes.byref(target.distinct))
 
 
-def _series(values: npt.NDArray[np.int64], valid: npt.NDArray[np.uint8]) -> pl.Series:
-    whole = pl.Series(values)
-    if valid.all():
-        return whole
-    known = pl.Series(valid.view(np.bool_))
-    return pl.select(pl.when(known).then(whole)).to_series()
+def _each(work: Callable[[int], int], count: int) -> list[int]:
+    if count == 1:
+        return [work(0)]
+    with ThreadPoolExecutor(count) as pool:
+        return list(pool.map(work, range(count)))

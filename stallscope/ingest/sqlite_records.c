@@ -9,7 +9,7 @@
 #include "sqlite_pages.h"
 
 enum { MAX_COLUMNS = 2000, MAX_WANTED = 64, LAYOUTS = 64, HEADER_BYTES = 64, BATCH_PAGES = 32, READ_AHEAD = 8 };
-enum { NUMBER = 0, SMALL = 1, REAL = 2, KEY = 3, TEXT = 4 };
+enum { NUMBER = 0, SMALL = 1, REAL = 2, KEY = 3, TEXT = 4, NO_CODE = -1 };
 enum { NO_VALUE = 0, DOUBLE = 7, ZERO = 8, ONE = 9, BLOB = 12 }; /* serial types; 13, 15, … are texts */
 
 /* One wanted column and what one thread decodes of it. Also defined in sqlite_library.py. */
@@ -19,7 +19,7 @@ typedef struct {
     int64_t low, high; /* SMALL: what its values are clipped to; TEXT: high is the longest one */
     void *values;      /* a row each of the whole table: int64, int32, double, or codes (int32) */
     uint8_t *missing;  /* 1 where there is no value (0 before); NULL: no matter */
-    int64_t nulls;
+    int64_t nulls;     /* found */
     dictionary distinct;
 } column;
 
@@ -144,7 +144,7 @@ static int put_null(column *c, int64_t row) {
     if (c->missing) c->missing[row] = 1;
     if (c->kind == NUMBER) ((int64_t *)c->values)[row] = 0;
     else if (c->kind == REAL) ((double *)c->values)[row] = 0;
-    else ((int32_t *)c->values)[row] = 0;
+    else ((int32_t *)c->values)[row] = c->kind == KEY ? NO_CODE : 0;
     return 0;
 }
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any, ClassVar, Generic, NamedTuple, TypeVar, cast, overload
 
@@ -51,7 +51,7 @@ class _Columns(NamedTuple):
 
     length: int
     arrays: dict[str, npt.NDArray[Any]]
-    pending: Mapping[str, Callable[[], npt.NDArray[Any]]]
+    pending: dict[str, Callable[[], npt.NDArray[Any]]]
 
 
 class Table:
@@ -94,13 +94,14 @@ class Table:
         return cls(_Columns(lengths.pop() if lengths else 0, arrays, {}))
 
     @classmethod
-    def lazily(cls, length: int, **columns: Callable[[], npt.NDArray[Any]]) -> Self:
-        """Build from one function a column; it is called when the column is first read, if ever.
+    def lazily(cls, length: int, **columns: npt.NDArray[Any] | Callable[[], npt.NDArray[Any]]) -> Self:
+        """Build from one array or function a column; a function is called when the column is first read, if ever.
 
         Most readers of a long table look at few of its columns, and of those at few rows.
         """
         cls._require(columns)
-        return cls(_Columns(length, {}, columns))
+        ready = {name: cls._checked(name, column) for name, column in columns.items() if not callable(column)}
+        return cls(_Columns(length, ready, {name: column for name, column in columns.items() if callable(column)}))
 
     @classmethod
     def empty(cls) -> Self:
@@ -138,8 +139,10 @@ class Table:
             if self._frame is not None:
                 found = self._frame.get_column(name).to_numpy()
             else:
-                found = self._checked(name, self._pending[name]())
+                made = self._pending.get(name)  # None: another thread was faster
+                found = self._arrays[name] if made is None else self._checked(name, made())
             self._arrays[name] = found
+            self._pending.pop(name, None)  # with all that only it kept
         return found
 
     def take(self, rows: npt.NDArray[Any]) -> Self:
@@ -147,5 +150,22 @@ class Table:
         index = np.flatnonzero(rows) if rows.dtype == np.bool_ else rows
         return self.lazily(len(index), **{name: partial(self._taken, name, index) for name in self.COLUMNS})
 
+    def with_columns(self, **columns: npt.NDArray[Any]) -> Self:
+        """The same rows with other values in some columns."""
+        kept = {name: partial(self.array, name) for name in self.COLUMNS.keys() - columns.keys()}
+        return self.lazily(len(self), **kept, **columns)
+
     def _taken(self, name: str, index: npt.NDArray[Any]) -> npt.NDArray[Any]:
         return self.array(name).take(index)
+
+
+TableT = TypeVar("TableT", bound=Table)
+
+
+def joined(tables: Sequence[TableT], order: str) -> TableT:
+    """The rows of several tables of one kind (at least one), sorted by a column; equal ones stay in the given order."""
+    if len(tables) == 1:
+        return tables[0]
+    kind = type(tables[0])
+    whole = kind.of(**{name: np.concatenate([table.array(name) for table in tables]) for name in kind.COLUMNS})
+    return whole.take(np.argsort(whole.array(order), kind="stable"))
