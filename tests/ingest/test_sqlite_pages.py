@@ -1,51 +1,76 @@
-"""The page decoder against SQLite itself: the same numbers, or none at all."""
+"""The page decoder against SQLite itself: the same values, or none at all."""
 
 from __future__ import annotations
 
 import random
 import sqlite3
+from collections.abc import Mapping
 from contextlib import closing
 from pathlib import Path
 
-import polars as pl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from stallscope.ingest import sqlite_pages
-from stallscope.ingest.sqlite_pages import SqlitePages, library
+from stallscope.ingest.limits import TEXT_BYTES
+from stallscope.ingest.nsys_source import BOUNDS, Kind
+from stallscope.ingest.sqlite_library import library
+from stallscope.ingest.sqlite_pages import SqlitePages
 
 needs_library = pytest.mark.skipif(library() is None, reason="the page decoder was not compiled (no C compiler)")
 
 integers = st.one_of(
     st.none(), st.integers(-(2**63), 2**63 - 1), st.sampled_from([0, 1, -1, 127, 128, -(2**47), 2**23])
 )
-rows = st.lists(st.tuples(integers, integers, st.one_of(st.none(), st.text(max_size=40))), max_size=60)
+texts = st.one_of(st.none(), st.text(max_size=40), st.sampled_from(["", "step", "a\0b", "\u00e9" * 300]))
+rows = st.lists(st.tuples(integers, integers, texts), max_size=60)
+numbers: tuple[Kind, ...] = ("int", "zero", "size", "int32", "key")
+
+Rows = list[tuple[object, ...]]
 
 
-def write(path: Path, page_bytes: int, content: list[tuple[object, ...]], *, blob: int = 0) -> None:
+def write(path: Path, page_bytes: int, content: Rows, *, blob: int = 0, encoding: str = "UTF-8") -> None:
     path.unlink(missing_ok=True)
     with closing(sqlite3.connect(path)) as db:
+        db.execute(f"PRAGMA encoding='{encoding}'")
         db.execute(f"PRAGMA page_size={page_bytes}")
         db.execute("CREATE TABLE t (a INT, filler BLOB, b BIGINT, note TEXT, key INTEGER PRIMARY KEY)")
         db.executemany(
-            "INSERT INTO t (a, b, note, filler) VALUES (?, ?, ?, zeroblob(?))", [(*r, blob) for r in content]
+            "INSERT INTO t (a, b, note, filler) VALUES (?, ?, CAST(? AS TEXT), zeroblob(?))",
+            [(*r, blob) for r in content],
         )
         db.commit()
 
 
-def decoded(path: Path, names: list[str]) -> pl.DataFrame | None:
+def decoded(path: Path, kinds: Mapping[str, Kind]) -> Rows | None:
     with closing(sqlite3.connect(path.as_uri() + "?mode=ro&immutable=1", uri=True)) as connection:
         pages = SqlitePages(path, connection)
         try:
-            return pages.integers("t", names)
+            found = pages.rows("t", kinds)
         finally:
             pages.close()
+    return None if found is None else found.frame(*kinds).rows()
 
 
-def queried(path: Path, names: list[str]) -> list[tuple[object, ...]]:
+def queried(path: Path, kinds: Mapping[str, Kind]) -> Rows:
+    def wanted(name: str, kind: Kind) -> str:
+        if kind in {"name", "text"}:
+            return f"CAST(substr(coalesce({name}, ''), 1, {TEXT_BYTES}) AS BLOB)"
+        return f"CAST({name} AS REAL)" if kind == "float" else name
+
+    def shown(value: object, kind: Kind) -> object:
+        if isinstance(value, bytes):
+            return value.decode("utf-8", "replace")
+        if kind in {"zero", *BOUNDS}:
+            low, high = BOUNDS.get(kind, (-(1 << 63), 1 << 63))
+            return min(max(int(str(value or 0)), low), high)
+        return value
+
+    columns = ", ".join(wanted(name, kind) for name, kind in kinds.items())
     with closing(sqlite3.connect(path.as_uri() + "?mode=ro&immutable=1", uri=True)) as connection:
-        return connection.execute(f"SELECT {', '.join(names)} FROM t ORDER BY rowid").fetchall()  # noqa: S608
+        every = connection.execute(f"SELECT {columns} FROM t ORDER BY rowid").fetchall()  # noqa: S608
+    return [tuple(map(shown, row, kinds.values())) for row in every]
 
 
 @pytest.fixture(scope="module")
@@ -55,25 +80,82 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @needs_library
 @settings(max_examples=50)
-@given(rows, st.sampled_from([512, 1024, 4096, 65536]), st.sampled_from([0, 100, 700, 9000]))
-def test_any_integers_come_back_as_sqlite_reads_them(
-    folder: Path, content: list[tuple[object, ...]], page_bytes: int, blob: int
+@given(rows, st.sampled_from([512, 1024, 4096, 65536]), st.sampled_from([0, 100, 700, 9000]), st.sampled_from(numbers))
+def test_any_values_come_back_as_sqlite_reads_them(
+    folder: Path, content: Rows, page_bytes: int, blob: int, kind: Kind
 ) -> None:
     path = folder / "any.sqlite"
     write(path, page_bytes, content, blob=blob)
-    for names in (["a", "b"], ["b", "a", "key"], ["key"]):
-        found = decoded(path, names)
-        assert found is not None
-        assert found.rows() == queried(path, names)
+    wanted: list[dict[str, Kind]] = [
+        {"a": kind, "b": "int"},
+        {"note": "name", "b": kind, "a": "key", "key": "int"},
+        {"key": kind},
+        {"note": "text"},
+    ]
+    for kinds in wanted:
+        assert decoded(path, kinds) == queried(path, kinds)
 
 
 @needs_library
-def test_a_deep_tree_read_by_several_threads_keeps_its_order(tmp_path: Path) -> None:
+@pytest.mark.parametrize("step", [1, 3])
+def test_a_deep_tree_read_by_several_threads_keeps_its_order(tmp_path: Path, step: int) -> None:
+    """With a step of 3 rowids are missing, so the keys between the leaves do not tell the number of rows."""
     path = tmp_path / "deep.sqlite"
-    write(path, 512, [(i, -i, None) for i in range(60_000)])
-    found = decoded(path, ["b", "a"])
+    write(path, 512, [(i, -i, f"name {i % 700}") for i in range(60_000)])
+    with closing(sqlite3.connect(path)) as db:
+        db.execute("DELETE FROM t WHERE key % ? != 0", (step,))
+        db.commit()
+    kinds: dict[str, Kind] = {"b": "int", "a": "zero", "note": "name", "key": "int"}
+    found = decoded(path, kinds)
+    assert found == queried(path, kinds)
     assert found is not None
-    assert found.rows() == [(-i, i) for i in range(60_000)]
+    assert len(found) == 60_000 // step
+
+
+@needs_library
+def test_real_numbers_come_back_where_they_are_wanted(tmp_path: Path) -> None:
+    path = tmp_path / "real.sqlite"
+    with closing(sqlite3.connect(path)) as db:
+        db.execute("CREATE TABLE t (a REAL)")
+        db.executemany("INSERT INTO t VALUES (?)", [(1.5,), (2.0,), (None,), (-1e300,), (3,)])
+        db.commit()
+    assert decoded(path, {"a": "float"}) == [(1.5,), (2.0,), (None,), (-1e300,), (3.0,)]
+    assert decoded(path, {"a": "int"}) is None
+
+
+@needs_library
+def test_bytes_that_are_not_utf8_are_replaced_and_equal_texts_share_a_code(tmp_path: Path) -> None:
+    path = tmp_path / "bytes.sqlite"
+    with closing(sqlite3.connect(path)) as db:
+        db.execute("CREATE TABLE t (note TEXT)")
+        db.executemany("INSERT INTO t VALUES (CAST(? AS TEXT))", [(b"a\xff",), (b"a\xfe",), (b"a",), (None,)])
+        db.commit()
+    assert decoded(path, {"note": "name"}) == [("a\ufffd",), ("a\ufffd",), ("a",), ("",)]
+
+
+@needs_library
+def test_more_keys_than_pay_are_left_to_sqlite_and_more_names_are_not(tmp_path: Path) -> None:
+    path = tmp_path / "keys.sqlite"
+    write(path, 4096, [(i, i % 65_536, f"call {i}") for i in range(70_000)])
+    assert decoded(path, {"a": "key"}) is None
+    for kinds in ({"b": "key"}, {"note": "name"}):
+        assert decoded(path, kinds) == queried(path, kinds)
+
+
+@needs_library
+def test_texts_that_need_sqlite_are_left_to_it(tmp_path: Path) -> None:
+    path = tmp_path / "texts.sqlite"
+    write(path, 4096, [(1, 2, "x" * (TEXT_BYTES + 1))])
+    assert decoded(path, {"note": "name"}) is None
+    write(path, 4096, [(1, 2, "x" * TEXT_BYTES)])
+    assert decoded(path, {"note": "name"}) == [("x" * TEXT_BYTES,)]
+    write(path, 4096, [(1, 2, "wide")], encoding="UTF-16")
+    assert decoded(path, {"note": "name"}) is None
+    assert decoded(path, {"a": "int"}) == [(1,)]
+    write(path, 4096, [(1, 2, "x")], blob=4)
+    assert decoded(path, {"filler": "name"}) is None
+    assert decoded(path, {"a": "name"}) is None
+    assert decoded(path, {"key": "name"}) is None
 
 
 @needs_library
@@ -82,11 +164,11 @@ def test_a_column_added_later_is_null_in_old_rows(tmp_path: Path) -> None:
     write(path, 4096, [(1, 2, None)])
     with closing(sqlite3.connect(path)) as db:
         db.execute("ALTER TABLE t ADD COLUMN late INT")
-        db.execute("INSERT INTO t (a, late) VALUES (5, 6)")
+        db.execute("ALTER TABLE t ADD COLUMN words TEXT")
+        db.execute("INSERT INTO t (a, late, words) VALUES (5, 6, 'so')")
         db.commit()
-    found = decoded(path, ["late", "a"])
-    assert found is not None
-    assert found.rows() == [(None, 1), (6, 5)]
+    assert decoded(path, {"late": "int", "a": "int"}) == [(None, 1), (6, 5)]
+    assert decoded(path, {"words": "name", "late": "key"}) == [("", None), ("so", 6)]
 
 
 @needs_library
@@ -103,7 +185,7 @@ def test_tables_that_need_sqlite_are_left_to_it(tmp_path: Path, sql: str) -> Non
         db.execute(sql)
         db.execute("INSERT INTO t VALUES (1, 2)")
         db.commit()
-    assert decoded(path, ["a", "b"]) is None
+    assert decoded(path, {"a": "int", "b": "int"}) is None
 
 
 @needs_library
@@ -111,8 +193,9 @@ def test_tables_that_need_sqlite_are_left_to_it(tmp_path: Path, sql: str) -> Non
 def test_a_value_that_is_no_integer_is_left_to_sqlite(tmp_path: Path, value: object) -> None:
     path = tmp_path / "typed.sqlite"
     write(path, 4096, [(1, 2, None), (value, 3, None)])
-    assert decoded(path, ["a"]) is None
-    assert decoded(path, ["b"]) is not None
+    assert decoded(path, {"a": "int"}) is None
+    assert decoded(path, {"a": "key"}) is None
+    assert decoded(path, {"b": "int"}) is not None
 
 
 @needs_library
@@ -121,32 +204,32 @@ def test_a_write_ahead_log_database_is_left_to_sqlite(tmp_path: Path) -> None:
     write(path, 4096, [(1, 2, None)])
     with closing(sqlite3.connect(path)) as db:
         db.execute("PRAGMA journal_mode=WAL")
-    assert decoded(path, ["a"]) is None
+    assert decoded(path, {"a": "int"}) is None
 
 
 @needs_library
-def test_damaged_pages_never_crash_and_never_give_other_numbers_than_sqlite(tmp_path: Path) -> None:
+def test_damaged_pages_never_crash_and_never_give_other_values_than_sqlite(tmp_path: Path) -> None:
     """500 random mutations of a small file; the full campaign is benchmarks/pages_fuzz.py."""
     path = tmp_path / "whole.sqlite"
     write(path, 512, [(i * 1_000_003, i, "x" * (i % 50)) for i in range(400)], blob=700)
     whole, damaged, seed = path.read_bytes(), tmp_path / "damaged.sqlite", random.Random(1)  # noqa: S311
+    kinds: dict[str, Kind] = {"a": "key", "b": "int", "note": "name"}
     for _ in range(500):
         bytes_ = bytearray(whole)
         for _ in range(seed.randint(1, 4)):
             bytes_[seed.randrange(100, len(bytes_))] = seed.randrange(256)
         damaged.write_bytes(bytes_)
         try:
-            found = decoded(damaged, ["a", "b"])
-            expected = queried(damaged, ["a", "b"])
+            found = decoded(damaged, kinds)
+            expected = queried(damaged, kinds)
         except (sqlite3.DatabaseError, UnicodeDecodeError, KeyError):
             continue
         if found is not None and len(found) == len(expected):
-            same = [(a, b) for a, b in expected if all(isinstance(v, int) or v is None for v in (a, b))]
-            assert len(same) != len(expected) or sorted(found.rows(), key=str) == sorted(expected, key=str)
+            assert sorted(found, key=str) == sorted(expected, key=str)
 
 
 def test_without_the_library_sqlite_reads(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "plain.sqlite"
     write(path, 4096, [(1, 2, None)])
     monkeypatch.setattr(sqlite_pages, "library", lambda: None)
-    assert decoded(path, ["a"]) is None
+    assert decoded(path, {"a": "int"}) is None
