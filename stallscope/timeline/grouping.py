@@ -26,7 +26,13 @@ def grouped_order(
         sign = -1 if longest_first else 1
         if native("order", group, starts, ends, count, int(group.max()) + 1, sign, order) != UNSORTED:
             return order
-    return np.lexsort((-ends if longest_first else ends, starts, group)).astype(np.int64, copy=False)
+    ends = -ends if longest_first else ends
+    order = np.argsort(group, kind="stable").astype(np.int64, copy=False)
+    this, following = order[:-1], order[1:]
+    late = (starts[this] > starts[following]) | ((starts[this] == starts[following]) & (ends[this] > ends[following]))
+    if not np.any(late & (group[this] == group[following])):
+        return order
+    return np.lexsort((ends, starts, group)).astype(np.int64, copy=False)
 
 
 class Groups(NamedTuple):
@@ -75,11 +81,21 @@ def _narrowed(columns: list[npt.NDArray[Any]]) -> Int64Array:
 
 
 def _groups(columns: tuple[npt.NDArray[Any], ...]) -> Groups:
-    number = np.zeros(len(columns[0]), np.int64)
-    for column in columns:
-        _, own = np.unique(column, return_inverse=True)
-        _, number = np.unique(number * (int(own.max(initial=0)) + 1) + own, return_inverse=True)
-    _, first = np.unique(number, return_index=True)
+    if not len(columns[0]):
+        return Groups(np.empty(0, np.int64), np.empty(0, np.int64))
+    lowest = [int(column.min()) for column in columns]
+    bits = [(int(column.max()) - low).bit_length() for column, low in zip(columns, lowest, strict=True)]
+    if len(columns) > 1 and sum(bits) >= _WORD_BITS:
+        return _groups((_narrowed(list(columns)),))
+    key = columns[0].astype(np.int64)
+    if len(columns) > 1:
+        key -= lowest[0]
+    for column, low, width in zip(columns[1:], lowest[1:], bits[1:], strict=True):
+        key = (key << width) | (column.astype(np.int64) - low)
+    _, first, number = np.unique(key, return_index=True, return_inverse=True)
     rank = np.empty(len(first), np.int64)
     rank[np.argsort(first, kind="stable")] = np.arange(len(first))
     return Groups(rank[number], np.sort(first).astype(np.int64, copy=False))
+
+
+_WORD_BITS = 63

@@ -8,6 +8,7 @@ import numpy.typing as npt
 from stallscope.model.columns import NO_ROW
 from stallscope.timeline.calls import CallKind, HostCalls
 from stallscope.timeline.intervals import Int64Array
+from stallscope.timeline.native import TOO_WIDE, halves, sweeps, words
 from stallscope.timeline.operations import Operations
 
 _DENSE_LIMIT = 8
@@ -20,6 +21,18 @@ def launch_rows(operations: Operations, calls: HostCalls) -> Int64Array:
     Correlation ids are unique within a process only, so the key is (process, correlation). Id 0 means unknown. Where a
     driver call shares the id of the runtime call around it, the outer one is taken.
     """
+    native = sweeps()
+    if native is not None and len(calls) and len(operations):
+        highest = int(max(calls.process.max(), operations.process.max())) + 1
+        found = np.empty(len(operations), np.int64)
+        wanted = halves(operations.process), words(operations.correlation), len(operations)
+        keys = halves(calls.process), words(calls.correlation), len(calls)
+        if native("launches", *keys, *wanted, highest, _DENSE_LIMIT, found) != TOO_WIDE:
+            return found
+    return _launch_rows(operations, calls)
+
+
+def _launch_rows(operations: Operations, calls: HostCalls) -> Int64Array:
     found = np.full(len(operations), NO_ROW, np.int64)
     for process in np.unique(operations.process):
         mine = np.flatnonzero((operations.process == process) & (operations.correlation > 0))

@@ -141,6 +141,49 @@ int64_t stallscope_gaps(
     return gaps;
 }
 
+/* The correlation ids of one process among its calls: the first row of id `low + i` is `rows[i]`. */
+typedef struct {
+    int64_t low, high, count;
+    int64_t *rows;
+} id_table;
+
+/* The first call of each operation's (process, id); ids up to 0 stand for none.
+ *
+ * Returns TOO_WIDE where the ids of a process spread over more than `sparsest` times their number.
+ */
+int stallscope_launches(
+    const int32_t *process, const int64_t *id, int64_t calls, const int32_t *wanted_process, const int64_t *wanted_id,
+    int64_t operations, int32_t processes, int64_t sparsest, int64_t *found
+) {
+    id_table *tables = calloc((size_t)processes + 1, sizeof *tables);
+    if (!tables) return NO_MEMORY;
+    for (int64_t i = 0; i < calls; i++) {
+        if (process[i] < 0 || id[i] <= 0) continue;
+        id_table *table = tables + process[i];
+        table->low = table->count ? min64(table->low, id[i]) : id[i];
+        table->high = max64(table->high, id[i]);
+        table->count++;
+    }
+    int state = 0;
+    for (int32_t p = 0; p < processes && !state; p++) {
+        if (!tables[p].count) continue;
+        int64_t size = tables[p].high - tables[p].low + 1;
+        if (size / sparsest > tables[p].count + 1024) state = TOO_WIDE;
+        else if (!(tables[p].rows = malloc(sizeof *tables[p].rows * (size_t)size))) state = NO_MEMORY;
+        else memset(tables[p].rows, 0xff, sizeof *tables[p].rows * (size_t)size);
+    }
+    for (int64_t i = calls - 1; !state && i >= 0; i--) /* backwards: the first row stays */
+        if (process[i] >= 0 && id[i] > 0) tables[process[i]].rows[id[i] - tables[process[i]].low] = i;
+    for (int64_t i = 0; !state && i < operations; i++) {
+        const id_table *table = wanted_process[i] < 0 ? NULL : tables + wanted_process[i];
+        int known = table && table->rows && wanted_id[i] >= table->low && wanted_id[i] <= table->high;
+        found[i] = known ? table->rows[wanted_id[i] - table->low] : NO_ROW;
+    }
+    for (int32_t p = 0; p < processes; p++) free(tables[p].rows);
+    free(tables);
+    return state;
+}
+
 /* The rows of each thread in a table sorted by thread, and where its last question was answered. */
 typedef struct {
     int64_t first, after, hint;
@@ -216,26 +259,20 @@ static void append(intervals *set, int64_t start, int64_t end) {
     set->ends[set->size++] = end;
 }
 
-/* Gives the device's claims (by start) what they cover of the free intervals, to the first of those that overlap.
+/* Gives claims (by start) what they cover of the free intervals, to the first of those that overlap.
  *
- * `owned` grows by what each claim got, `got` is all of it together, `left` what stays free; sizes are returned in
- * `sizes` (got, left). Returns UNSORTED before anything is written when the claims are not by start.
+ * `owned` grows by what each claim got, `got` is all of it together, `left` what stays free; their sizes are returned in
+ * `sizes` (got, left).
  */
-int stallscope_claim(
-    const int64_t *free_starts, const int64_t *free_ends, int64_t free_count, const int32_t *device,
-    const int64_t *starts, const int64_t *ends, int64_t count, int32_t wanted, int64_t *owned,
+void stallscope_claim(
+    const int64_t *free_starts, const int64_t *free_ends, int64_t free_count,
+    const int64_t *starts, const int64_t *ends, int64_t count, int64_t *owned,
     int64_t *got_starts, int64_t *got_ends, int64_t *left_starts, int64_t *left_ends, int64_t *sizes
 ) {
-    int64_t last = INT64_MIN;
-    for (int64_t i = 0; i < count; i++) {
-        if (device[i] != wanted) continue;
-        if (starts[i] < last) return UNSORTED;
-        last = starts[i];
-    }
     intervals got = {got_starts, got_ends, 0}, left = {left_starts, left_ends, 0};
     int64_t f = 0, reach = INT64_MIN, from = free_count ? free_starts[0] : 0;
     for (int64_t i = 0; i < count && f < free_count; i++) {
-        if (device[i] != wanted || ends[i] <= reach) continue;
+        if (ends[i] <= reach) continue;
         int64_t start = max64(starts[i], reach), end = ends[i];
         reach = end;
         while (f < free_count && free_starts[f] < end) {
@@ -254,7 +291,6 @@ int stallscope_claim(
     for (; f < free_count; f++, from = f < free_count ? free_starts[f] : 0) append(&left, from, free_ends[f]);
     sizes[0] = got.size;
     sizes[1] = left.size;
-    return 0;
 }
 
 /* Row of the range around each (by start, longest first), NO_ROW for none, and how many lead up from it. */

@@ -9,7 +9,7 @@ import numpy as np
 
 from stallscope.model.analysis import UNATTRIBUTED
 from stallscope.timeline.intervals import EMPTY, Int64Array, IntervalSet, expand, positions, subtract, union
-from stallscope.timeline.native import UNSORTED, halves, sweeps, words
+from stallscope.timeline.native import sweeps
 from stallscope.timeline.windows import DeviceWindow
 from stallscope.waits.base import Claims
 
@@ -117,41 +117,33 @@ def take_claims(
 
     Where claims overlap, the one that begins first gets the overlap.
     """
-    native = sweeps()
     rows = np.flatnonzero(claims.device == device)
     if not len(rows) or not len(free.starts):
         return EMPTY, free
-    if native is None:
-        return _take_claims(free, claims, rows, owned_ns)
-    pieces = len(free.starts) + len(rows)
-    got, left = (IntervalSet(np.empty(pieces, np.int64), np.empty(pieces, np.int64)) for _ in range(2))
-    sizes = np.empty(2, np.int64)
-    spans = words(claims.start_ns), words(claims.end_ns), len(claims)
-    state = native(
-        "claim", *free, len(free.starts), halves(claims.device), *spans, device, owned_ns, *got, *left, sizes
-    )
-    if state == UNSORTED:
-        return _take_claims(free, claims, rows, owned_ns)
-    return got.head(int(sizes[0])), left.head(int(sizes[1]))
-
-
-def _take_claims(
-    free: IntervalSet, claims: Claims, rows: Int64Array, owned_ns: Int64Array
-) -> tuple[IntervalSet, IntervalSet]:
-    starts, ends, rows = _disjoint(claims, rows)
-    first, after = positions(free.ends, starts, "right"), positions(free.starts, ends)
-    claim, piece = expand(first, after)
-    got = np.maximum(starts[claim], free.starts[piece]), np.minimum(ends[claim], free.ends[piece])
-    owned_ns[rows] += np.bincount(claim, weights=got[1] - got[0], minlength=len(rows)).astype(np.int64)
-    return union(*got), subtract(free, union(starts, ends))
-
-
-def _disjoint(claims: Claims, rows: Int64Array) -> tuple[Int64Array, Int64Array, Int64Array]:
-    """The claims by start, made disjoint (the earlier one keeps the overlap)."""
-    if np.any(np.diff(claims.start_ns[rows]) < 0):
-        rows = rows[np.argsort(claims.start_ns[rows], kind="stable")]
     starts, ends = claims.start_ns[rows], claims.end_ns[rows]
-    reach = np.maximum.accumulate(ends)
-    starts[1:] = np.maximum(starts[1:], reach[:-1])
-    keep = ends > starts
-    return starts[keep], ends[keep], rows[keep]
+    if np.any(starts[1:] < starts[:-1]):
+        order = np.argsort(starts, kind="stable")
+        rows, starts, ends = rows[order], starts[order], ends[order]
+    native = sweeps()
+    if native is None:
+        got, left, owned = _take(free, starts, ends)
+    else:
+        pieces = len(free.starts) + len(rows)
+        got, left = (IntervalSet(np.empty(pieces, np.int64), np.empty(pieces, np.int64)) for _ in range(2))
+        owned, sizes = np.zeros(len(rows), np.int64), np.empty(2, np.int64)
+        native("claim", *free, len(free.starts), starts, ends, len(rows), owned, *got, *left, sizes)
+        got, left = got.head(int(sizes[0])), left.head(int(sizes[1]))
+    owned_ns[rows] += owned
+    return got, left
+
+
+def _take(free: IntervalSet, starts: Int64Array, ends: Int64Array) -> tuple[IntervalSet, IntervalSet, Int64Array]:
+    """The same for claims by start: what they get, what is left, and how much each got."""
+    starts = np.maximum(starts, np.concatenate((starts[:1], np.maximum.accumulate(ends)[:-1])))
+    keep = np.flatnonzero(ends > starts)
+    first, after = positions(free.ends, starts[keep], "right"), positions(free.starts, ends[keep])
+    claim, piece = expand(first, after)
+    claim = keep[claim]
+    got = np.maximum(starts[claim], free.starts[piece]), np.minimum(ends[claim], free.ends[piece])
+    owned = np.bincount(claim, weights=got[1] - got[0], minlength=len(starts)).astype(np.int64)
+    return union(*got), subtract(free, union(starts[keep], ends[keep])), owned

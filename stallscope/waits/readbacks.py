@@ -39,6 +39,9 @@ def scalar_calls(view: View) -> Int64Array:
 
 def _next_outer(view: View, rows: Int64Array) -> Int64Array:
     """The outermost call behind each call in (thread, start) order, or NO_ROW at the end of the table."""
-    outer = np.flatnonzero(view.calls.outer)
-    position = np.searchsorted(outer, rows, side="right")
-    return np.where(position < len(outer), outer[np.minimum(position, len(outer) - 1)], NO_ROW)
+    outer, behind = view.calls.outer, rows + 1
+    nested = np.flatnonzero(~outer[np.minimum(behind, len(outer) - 1)])
+    while len(nested):  # as many rounds as calls stand in one
+        behind[nested] += 1
+        nested = nested[~outer[np.minimum(behind[nested], len(outer) - 1)] & (behind[nested] < len(outer))]
+    return np.where(behind < len(outer), behind, NO_ROW)

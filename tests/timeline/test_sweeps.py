@@ -18,8 +18,10 @@ from stallscope.timeline.calls import CallIndex, HostCalls, SpanIndex, host_call
 from stallscope.timeline.gaps import _neighbours, _neighbours_by_keys
 from stallscope.timeline.grouping import grouped_order, groups, groups_up_to
 from stallscope.timeline.intervals import IntervalSet, positions, union
+from stallscope.timeline.launches import launch_rows
 from stallscope.timeline.native import sweeps
 from stallscope.timeline.nvtx import RangeTree, nesting
+from stallscope.timeline.operations import Operations
 from stallscope.waits.base import Claims
 from stallscope.waits.ledger import take_claims
 
@@ -48,6 +50,7 @@ MODULES = (
     "timeline.calls",
     "timeline.gaps",
     "timeline.nvtx",
+    "timeline.launches",
     "waits.ledger",
 )
 
@@ -175,6 +178,20 @@ def test_spans_of_no_thread_are_passed_over() -> None:
     same(index.overlapping(*asked), ([1, 1, 3], [1, 2, 3]))
     same(index.longest_outside(*asked), [0, 10, 25, 15])
     same(index.longest_outside(*asked), in_numpy(lambda: index.longest_outside(*asked)))
+
+
+ids = st.lists(st.tuples(st.integers(0, 2), st.one_of(st.integers(-1, 12), st.just(2**40))), max_size=25)
+
+
+@given(ids, ids)
+def test_launches(called: list[tuple[int, int]], launched: list[tuple[int, int]]) -> None:
+    def table(kind: type[T], rows: list[tuple[int, int]]) -> T:
+        columns = dict(zip(("process", "correlation"), np.array(rows, np.int64).reshape(-1, 2).T, strict=True))
+        rest = {name: np.zeros(len(rows)) for name in kind.COLUMNS.keys() - columns.keys()}  # type: ignore[attr-defined]
+        return kind.of(**columns, **rest)  # type: ignore[attr-defined, no-any-return]
+
+    calls, operations = table(HostCalls, called), table(Operations, launched)
+    same(launch_rows(operations, calls), in_numpy(lambda: launch_rows(operations, calls)))
 
 
 @given(owned_spans, spans, st.booleans())
