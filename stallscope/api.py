@@ -95,7 +95,20 @@ def analyze_trace(trace: Trace, scope: Scope = WHOLE, *, everything: bool = Fals
 
 
 def examine_trace(trace: Trace, scope: Scope = WHOLE, *, everything: bool = False) -> Examination:
-    """Diagnose one opened trace and keep the timeline, for reports and exports that draw it."""
+    """Diagnose one opened trace and keep the timeline, for reports and exports that draw it.
+
+    Several devices in it are compared as ranks of each other.
+    """
+    examined = examine_apart(trace, scope, everything=everything)
+    if len(examined.analysis.devices) < 2:
+        return examined
+    from stallscope.ranks.devices import across_devices
+
+    return across_devices(examined, everything=everything)
+
+
+def examine_apart(trace: Trace, scope: Scope = WHOLE, *, everything: bool = False) -> Examination:
+    """Diagnose one opened trace, every device by itself: what is to be compared with other ranks starts from here."""
     timeline = Timeline(trace, scope)
     require_scope(timeline)
     diagnosis = diagnose(timeline, all_rules(), everything=everything)

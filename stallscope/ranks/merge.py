@@ -68,7 +68,7 @@ def _located(finding: Finding, ranked: Sequence[Ranked], cross: CrossDiagnosis) 
 def _moved(ranked: Sequence[Ranked], cross: CrossDiagnosis) -> dict[str, int]:
     """Exposed waiting by the report's device label."""
     labels = [summary.device for r in ranked for summary in r.summaries]
-    return {labels[position]: ns for position, ns in cross.moved_ns.items()}
+    return {labels[position]: waiting.total_ns() for position, waiting in cross.moved.items()}
 
 
 def _ledgers(rank: Ranked, moved: dict[str, int]) -> tuple[DeviceLedger, ...]:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from stallscope.api import Examination, Options, examine_trace
+from stallscope.api import Examination, Options, examine_apart
 from stallscope.errors import StallscopeError
 from stallscope.ingest.open import open_trace
 from stallscope.model.analysis import Analysis
@@ -19,8 +19,8 @@ Examine = Callable[[Path], Examination]
 
 
 def examine_file(path: Path, options: Options) -> Examination:
-    """Open and diagnose one trace as `stallscope.api.analyze` does."""
-    return examine_trace(open_trace(path, options.opening), options.scope, everything=options.everything)
+    """Open and diagnose one trace, its devices not yet compared: that is done over all ranks."""
+    return examine_apart(open_trace(path, options.opening), options.scope, everything=options.everything)
 
 
 @dataclass(frozen=True, slots=True)

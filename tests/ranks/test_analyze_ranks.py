@@ -4,10 +4,12 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from build import TraceBuilder
+from one_report import one_report
 from rank_simulation import Run, simulate
 from straggler_score import analyzed, named_ranks
 
-from stallscope.api import examine_trace
+from stallscope.api import analyze_trace, examine_apart, examine_trace
 from stallscope.errors import InputError
 from stallscope.ingest.open import OpenOptions, open_trace
 from stallscope.model.analysis import Analysis
@@ -169,18 +171,48 @@ def test_the_merged_document_round_trips_and_progress_is_told() -> None:
 
 
 def test_one_device_gets_the_reason_and_nothing_else() -> None:
-    examined = examine_trace(simulate(Run(ranks=2))[0])
-    analysis = across_devices(examined)
+    examined = examine_apart(simulate(Run(ranks=2))[0])
+    analysis = across_devices(examined).analysis
     assert analysis.devices == examined.analysis.devices
     assert analysis.findings == examined.analysis.findings
     reasons = {check.wait: check.reason for check in analysis.checks if check.outcome == "not_applicable"}
     assert reasons["comm.peer_wait"].startswith("needs the traces of several ranks")
 
 
+def test_ranks_in_one_report_are_compared_by_the_usual_analysis() -> None:
+    trace = one_report(simulate(Run(ranks=4, late={2: 2_000_000}, cause="input")))
+    examined, apart = examine_trace(trace), examine_apart(trace)
+    finding = the(examined.analysis, "comm.peer_wait")
+    assert finding.title == "3 ranks wait in collectives for GPU 2, held up there by input.wait"
+    assert "most on" not in finding.title
+    for number, device in enumerate(examined.analysis.devices):
+        assert sum(device.ledger.values()) == device.window_ns
+        charged = {wait: times.total_ns() for wait, times in examined.charges[number].items()}
+        assert {wait: ns for wait, ns in charged.items() if ns} == {w: ns for w, ns in device.ledger.items() if ns}
+        whole = apart.analysis.devices[number].ledger["comm.exposed"]
+        assert whole == device.ledger["comm.exposed"] + device.ledger.get("comm.peer_wait", 0)
+    assert the(apart.analysis, "comm.exposed").wait_ns > the(examined.analysis, "comm.exposed").wait_ns
+
+
+def test_devices_that_arrive_together_are_not_blamed() -> None:
+    analysis = analyze_trace(one_report(simulate(Run(ranks=4, noise_ns=1_000))))
+    assert not [f for f in analysis.findings if f.wait == "comm.peer_wait"]
+    assert [c.outcome for c in analysis.checks if c.wait == "comm.peer_wait"] == ["clean"]
+
+
+def test_devices_without_common_collectives_are_told_so() -> None:
+    build = TraceBuilder(devices=2)
+    for device in range(2):
+        build.kernel(0, 100, device=device)
+        build.kernel(150, 300, device=device)
+    checks = {check.wait: check for check in analyze_trace(build.trace()).checks}
+    assert checks["comm.peer_wait"].outcome == "not_applicable"
+    assert "no synchronizing collective" in checks["comm.peer_wait"].reason
+
+
 def test_devices_of_one_trace_are_ranks_of_each_other(shared: Path) -> None:
     trace = open_trace(shared / "corpus" / "n15-nsysai" / "mfu_2gpu_before.sqlite", OpenOptions(use_cache=False))
-    examined = examine_trace(trace)
-    analysis = across_devices(examined)
+    examined, analysis = examine_apart(trace), analyze_trace(trace)
     finding = the(analysis, "comm.peer_wait")
     assert "in collectives for GPU 1" in finding.title
     assert (

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from stallscope.timeline.collectives import SYNCHRONIZING
-from stallscope.timeline.intervals import Int64Array, intersect, union
+from stallscope.timeline.intervals import Int64Array, IntervalSet, intersect, union
 from stallscope.timeline.ranks import Instances
 from stallscope.waits.ranks.base import Ranks
 from stallscope.waits.ranks.stragglers import MIN_COLLECTIVES, Lateness
@@ -51,14 +51,13 @@ class Arrivals:
             exposed[:, p] = np.where(present[:, p], summary.exposed.covered(start, start + wait[:, p]), 0)
         return cls(instances, np.where(present, taken.astype(np.float64), np.nan), wait, exposed, ranks)
 
-    def exposed_total(self) -> dict[int, int]:
-        """Waiting time of every participant that nothing else covered, each nanosecond once."""
-        total = {}
+    def exposed_waiting(self) -> dict[int, IntervalSet]:
+        """When every participant waited with nothing else to cover it, on its own trace clock."""
+        found = {}
         for p, summary in enumerate(self.ranks.summaries):
             start = self.instances.start_ns[:, p] - summary.origin_ns
-            waiting = union(start, start + self.wait_ns[:, p])
-            total[p] = intersect(waiting, summary.exposed).total_ns()
-        return total
+            found[p] = intersect(union(start, start + self.wait_ns[:, p]), summary.exposed)
+        return found
 
     def saved_ns(self, late: Lateness) -> tuple[int, int]:
         """Waiting (all, exposed) that goes away when nobody is late beyond noise."""

@@ -108,13 +108,13 @@ class Ranks:
 class RankOutcome:
     """Findings and checks of one rule.
 
-    `moved_ns[p]` leaves `comm.exposed` for the rule's own id in participant p's ledger. `traced` names the participants
+    `moved[p]` leaves `comm.exposed` for the rule's own id in participant p's ledger. `traced` names the participants
     to blame with the wait id of their own that explains it.
     """
 
     checks: tuple[Check, ...]
     findings: tuple[Finding, ...] = ()
-    moved_ns: Mapping[int, int] = field(default_factory=dict)
+    moved: Mapping[int, IntervalSet] = field(default_factory=dict)
     traced: tuple[tuple[int, str], ...] = ()
 
 

@@ -35,16 +35,17 @@ def detect(ranks: Ranks, *, everything: bool = False) -> RankOutcome:
     worth_ns = 0.0 if everything else MIN_SHARE * ranks.window_ns / len(ranks.summaries)
     late = lateness(waits.duration_ns, worth_ns)
     causes = causes_of(ranks, waits.instances, late)
+    waiting = waits.exposed_waiting()
     found = _finding(ranks, waits, late, causes)
     if found is None or not (everything or found.share >= MIN_SHARE):
         check = Check(wait=WAIT, outcome="clean", reason=_clean(waits, late))
-        return RankOutcome((check,), moved_ns=waits.exposed_total())
+        return RankOutcome((check,), moved=waiting)
     traced = tuple((int(p), wait) for p in late.blamed for wait, _ in causes[:1])
-    return RankOutcome((Check(wait=WAIT, outcome="found"),), (found,), waits.exposed_total(), traced)
+    return RankOutcome((Check(wait=WAIT, outcome="found"),), (found,), waiting, traced)
 
 
 def _finding(ranks: Ranks, waits: Arrivals, late: Lateness, causes: list[Cause]) -> Finding | None:
-    total = sum(waits.exposed_total().values())
+    total = sum(waiting.total_ns() for waiting in waits.exposed_waiting().values())
     if not total:
         return None
     blamed = late.blamed

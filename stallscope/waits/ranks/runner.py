@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import partial
 
 from stallscope.model.findings import Check, Finding
+from stallscope.timeline.intervals import IntervalSet
 from stallscope.waits.ranks import bandwidth, order, peer_wait
 from stallscope.waits.ranks.base import RankOutcome, Ranks
 
@@ -21,13 +22,13 @@ RULES: dict[str, Callable[..., RankOutcome]] = {
 class CrossDiagnosis:
     """What the comparison of ranks added.
 
-    `moved_ns[p]` of participant p's `comm.exposed` is `comm.peer_wait`; `traced[id]` names the participants to blame in
+    `moved[p]` of participant p's `comm.exposed` is `comm.peer_wait`; `traced[id]` names the participants to blame in
     the finding of that id, each with its own wait that explains it.
     """
 
     findings: tuple[Finding, ...]
     checks: tuple[Check, ...]
-    moved_ns: dict[int, int]
+    moved: dict[int, IntervalSet]
     traced: dict[str, tuple[tuple[int, str], ...]]
 
 
@@ -35,14 +36,14 @@ def compare(ranks: Ranks, *, everything: bool = False, link_bytes_per_s: float |
     """All findings that need several ranks."""
     findings: list[Finding] = []
     checks: list[Check] = []
-    moved: dict[int, int] = {}
+    moved: dict[int, IntervalSet] = {}
     traced: dict[str, tuple[tuple[int, str], ...]] = {}
     for wait, detect in RULES.items():
         calibrated = partial(detect, link_bytes_per_s=link_bytes_per_s) if wait == bandwidth.WAIT else detect
         outcome = _run(wait, partial(calibrated, ranks, everything=everything))
         findings.extend(outcome.findings)
         checks.extend(outcome.checks)
-        moved.update(outcome.moved_ns)
+        moved.update(outcome.moved)
         traced[wait] = outcome.traced
     return CrossDiagnosis(tuple(findings), tuple(checks), moved, traced)
 
