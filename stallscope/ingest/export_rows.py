@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ import numpy.typing as npt
 import polars as pl
 
 from stallscope.ingest.nsys_source import BOUNDS, Kind
+from stallscope.ingest.sqlite_library import library
 
 Array = npt.NDArray[Any]
 Mask = npt.NDArray[np.bool_]
@@ -21,6 +23,7 @@ NO_CODE = -1
 """Code of a row without a value."""
 
 _ROWS_A_LOOK = 1 << 16
+_MOST_PAIRS = 1 << 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,12 +55,13 @@ class Rows:
         return self.length
 
     def values(self, name: str) -> Array:
-        """Values, or codes, of the rows."""
-        return _taken(self.columns[name].values, self.index)
+        """Values of the rows (numbers), 0 where there is none."""
+        return self.later(name)()
 
     def later(self, name: str) -> Callable[[], Array]:
         """A function that yields the values when somebody needs them; it keeps this one column alive."""
-        return partial(_taken, self.columns[name].values, self.index)
+        column = self.columns[name]
+        return partial(_taken, column.values, self.index) if column.distinct is None else self.codes(name).values
 
     def missing(self, *names: str) -> Mask | None:
         """Rows that lack one of the values; None when none does."""
@@ -92,7 +96,7 @@ class Rows:
         column = self.columns[name]
         if column.distinct is None:
             column = coded(column)
-        return Codes(_taken(column.values, self.index), column.distinct or ())
+        return Codes(column.values, column.distinct or (), self.index)
 
     def frame(self, *names: str) -> pl.DataFrame:
         """The columns as a polars frame, without a value where it is missing."""
@@ -102,7 +106,7 @@ class Rows:
         column = self.columns[name]
         if column.distinct is not None:
             kind = pl.String() if isinstance(next(iter(column.distinct), 0), str) else pl.Int64()
-            codes = pl.Series(name, self.values(name))
+            codes = pl.Series(name, _taken(column.values, self.index))
             distinct = pl.Series(name, column.distinct, dtype=kind)
             return distinct.gather(codes.replace(NO_CODE, None))
         whole, missing = pl.Series(name, self.values(name)), self.missing(name)
@@ -113,10 +117,26 @@ class Rows:
 
 @dataclass(frozen=True, slots=True)
 class Codes:
-    """Values of rows by their place among the distinct ones."""
+    """Values of rows by their place among the distinct ones; `index` chooses and orders the rows (None: all)."""
 
-    codes: Array
+    column: Array
     distinct: Sequence[Any]
+    index: Index | None = None
+
+    def __len__(self) -> int:
+        return len(self.column) if self.index is None else len(self.index)
+
+    @property
+    def codes(self) -> Array:
+        """Code of each row."""
+        return _taken(self.column, self.index)
+
+    def lacking(self) -> Mask | None:
+        """Rows without a value; None when every row has one."""
+        if not len(self.column) or self.column.min() >= 0:
+            return None
+        found: Mask = self.codes < 0
+        return found
 
     def used(self) -> npt.NDArray[np.bool_]:
         """Which of the distinct values occur."""
@@ -129,8 +149,8 @@ class Codes:
         unseen, order = np.ones(len(self.distinct) + 1, np.bool_), list[int]()
         unseen[NO_CODE] = False
         step = max(_ROWS_A_LOOK, len(self.distinct))
-        for begin in range(0, len(self.codes), step):
-            part = self.codes[begin : begin + step]
+        for begin in range(0, len(self), step):
+            part = self._part(begin, begin + step)
             new = part[unseen[part]]
             if len(new):
                 fresh = dict.fromkeys(new.tolist())
@@ -140,22 +160,35 @@ class Codes:
                     break
         return order
 
+    def _part(self, begin: int, end: int) -> Array:
+        return self.column[begin:end] if self.index is None else self.column.take(self.index[begin:end])
+
     def mapped(self, new: Sequence[int] | Array, default: int, dtype: npt.DTypeLike = np.int32) -> Array:
         """For each row the new value of its distinct one; the default where there is none."""
         table = np.full(len(self.distinct) + 1, default, dtype)
         table[: len(self.distinct)] = new
-        return table[self.codes]
+        return _translated(self.column, self.index, table)
 
     def filled(self, value: int) -> Codes:
         """The same with a value for the rows that have none."""
-        if not (self.codes < 0).any():
+        if self.lacking() is None:
             return self
-        codes = np.where(self.codes < 0, np.int32(len(self.distinct)), self.codes)
-        return Codes(codes, [*self.distinct, value])
+        codes = self.codes
+        return Codes(np.where(codes < 0, np.int32(len(self.distinct)), codes), [*self.distinct, value])
 
     def values(self, default: int = 0) -> npt.NDArray[np.int64]:
         """The values themselves (numbers only)."""
         return self.mapped(np.asarray(self.distinct, np.int64), default, np.int64)
+
+
+def paired(left: Codes, right: Codes) -> Codes:
+    """Codes of the pairs of two columns; no row may lack either."""
+    wide = len(right.distinct)
+    if len(left.distinct) * wide <= _MOST_PAIRS:
+        return Codes(left.codes * np.int32(wide) + right.codes, list(product(left.distinct, right.distinct)))
+    pairs = coded(Column(left.codes.astype(np.int64) * wide + right.codes))
+    places = [divmod(pair, wide) for pair in pairs.distinct or ()]
+    return Codes(pairs.values, [(left.distinct[a], right.distinct[b]) for a, b in places])
 
 
 def rows_of(frame: pl.DataFrame, kinds: Mapping[str, Kind]) -> Rows:
@@ -194,6 +227,24 @@ def _column(series: pl.Series, kind: Kind) -> Column:
         return Column(series.fill_null(0).clip(*BOUNDS[kind]).cast(pl.Int32).to_numpy())
     column = Column(series.fill_null(0).to_numpy(), None if kind == "zero" else missing)
     return coded(column) if kind == "key" else column
+
+
+def _translated(codes: Array, index: Index | None, table: Array) -> Array:
+    """What a table says about the code of each row; its last entry is for rows without one."""
+    compiled = library()
+    if compiled is None or table.itemsize not in {4, 8} or codes.dtype != np.int32:
+        return table[_taken(codes, index)]
+    found = np.empty(len(codes) if index is None else len(index), table.dtype)
+    before = np.concatenate((table[-1:], table))  # in C, code -1 is what lies before the table
+    compiled.stallscope_translate(
+        codes.ctypes.data,
+        None if index is None else index.ctypes.data,
+        len(found),
+        before[1:].ctypes.data,
+        table.itemsize,
+        found.ctypes.data,
+    )
+    return found
 
 
 def _taken(values: Array, index: Index | None) -> Array:

@@ -10,6 +10,7 @@ from typing import Literal
 import numpy as np
 import polars as pl
 
+from stallscope.ingest.export_rows import Codes
 from stallscope.ingest.nsys_capture import ExportInfo, Requested
 from stallscope.ingest.nsys_registry import Registry
 from stallscope.model import events
@@ -57,7 +58,9 @@ class Evidence:
     def names_called(self) -> frozenset[int]:
         """Names of the CUDA calls that were made."""
         calls = self.tables.get(events.ApiCalls)
-        return frozenset() if calls is None else frozenset(np.flatnonzero(np.bincount(calls.array("name"))).tolist())
+        if calls is None:
+            return frozenset()
+        return frozenset(Codes(calls.array("name"), range(len(self.registry.names.names()))).in_order())
 
     def called(self, names: Iterable[str]) -> frozenset[int]:
         """Those of these CUDA calls that were made."""

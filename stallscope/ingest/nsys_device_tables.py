@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -25,7 +25,6 @@ from stallscope.ingest.nsys_rows import (
 )
 from stallscope.ingest.nsys_source import Kind, wanted
 from stallscope.model import events
-from stallscope.model.columns import Table
 from stallscope.model.events import CopyKind, MemoryKind, MigrationCause, StreamFlag, SyncKind
 
 Deferred = Callable[[], npt.NDArray[Any]]
@@ -33,8 +32,8 @@ Deferred = Callable[[], npt.NDArray[Any]]
 _SPAN = wanted("int", "start", "end")
 _PLACE = {
     **_SPAN,
-    **wanted("key", "deviceId", "globalPid"),
-    **wanted("zero", "contextId", "streamId", "correlationId"),
+    **wanted("key", "deviceId", "globalPid", "contextId", "streamId"),
+    **wanted("zero", "correlationId"),
 }
 _NONE_ID = 4_294_967_295
 
@@ -66,20 +65,26 @@ def kernels(registry: Registry, table: str) -> events.Kernels:
     }
     found = device_spans(registry, table, registry.rows(table, columns))
     rows = found.rows
+    registry.meet_contexts(found.device, rows.codes("contextId"))
     short = registry.names.of_ids(rows.codes("shortName"))
     full = registry.names.of_ids(rows.codes("demangledName"))
     static, dynamic = rows.later("staticSharedMemory"), rows.later("dynamicSharedMemory")
     return events.Kernels.lazily(
         len(rows),
         **_place(found),
-        name=np.where(short == 0, full, short),
-        full_name=np.where(full == 0, short, full),
+        name=_or_else(short, full),
+        full_name=_or_else(full, short),
         **{f"{name[:-1]}_{name[-1].lower()}": rows.later(name) for name in dimensions},
         registers=rows.later("registersPerThread"),
         shared_bytes=lambda: static() + dynamic(),
         local_bytes=rows.later("localMemoryPerThread"),
         graph_node=rows.later("graphNodeId"),
     )
+
+
+def _or_else(names: Int32Array, others: Int32Array) -> Int32Array:
+    """The names, where they are empty the others."""
+    return names if names.all() else np.where(names == 0, others, names)
 
 
 def copies(registry: Registry, table: str) -> tuple[events.Copies, events.Migrations]:
@@ -105,6 +110,7 @@ def copies(registry: Registry, table: str) -> tuple[events.Copies, events.Migrat
         graph_node=rows.later("graphNodeId"),
     )
     is_migration = kind >= enums.MIGRATION
+    registry.meet_contexts(found.device[~is_migration], rows.only(~is_migration).codes("contextId"))
     return every.take(~is_migration), _migrations(registry, found, kind).take(is_migration)
 
 
@@ -125,38 +131,32 @@ def _migrations(registry: Registry, found: Placed, kind: npt.NDArray[np.int8]) -
 def memsets(registry: Registry, table: str) -> events.Memsets:
     """Device-side fills."""
     found = device_spans(registry, table, registry.rows(table, {**_PLACE, **wanted("zero", "bytes")}))
+    registry.meet_contexts(found.device, found.rows.codes("contextId"))
     return events.Memsets.lazily(len(found.rows), **_place(found), bytes=found.rows.later("bytes"))
 
 
 def graph_runs(registry: Registry, table: str) -> events.GraphRuns:
     """Whole executions of CUDA graphs."""
     found = device_spans(registry, table, registry.rows(table, {**_PLACE, **wanted("zero", "graphId")}))
+    registry.meet_contexts(found.device, found.rows.codes("contextId"))
     return events.GraphRuns.lazily(len(found.rows), **_place(found), graph=found.rows.later("graphId"))
 
 
-def contexts(tables: Iterable[Table]) -> pl.DataFrame:
-    """The device of every (process, context) that did device work."""
-    key = ["process", "context"]
-    parts = [pl.DataFrame({name: table.array(name) for name in (*key, "device")}) for table in tables]
-    parts = [part.unique(maintain_order=True) for part in parts]
-    schema_only = pl.DataFrame(schema={"process": pl.Int32, "context": pl.Int64, "device": pl.Int32})
-    return pl.concat([schema_only, *parts]).unique(key, keep="first", maintain_order=True)
-
-
-def syncs(registry: Registry, table: str, known: pl.DataFrame) -> events.Syncs:
+def syncs(registry: Registry, table: str) -> events.Syncs:
     """Synchronizations; a stream or event id of 2^32 - 1 (or -1) means none.
 
     Synchronization rows of every process can say device 0, so the device is that of the context where it is known.
     """
     columns: dict[str, Kind] = {
         **_SPAN,
-        **wanted("int", "contextId", "streamId", "eventId"),
+        **wanted("int", "streamId", "eventId"),
         **wanted("zero", "correlationId", "eventSyncId"),
-        **wanted("key", "deviceId", "globalPid", "syncType", "deprecatedSyncType"),
+        **wanted("key", "deviceId", "globalPid", "contextId", "syncType", "deprecatedSyncType"),
     }
     rows = spans(registry, table, registry.rows(table, columns))
     process = registry.process(rows.codes("globalPid"))
-    rows, device = _with_own_device(registry, table, rows, _device_of_context(rows, process, known))
+    device = registry.device_of_context(process, rows.codes("contextId"))
+    rows, device = _with_own_device(registry, table, rows, device)
     told, older = rows.codes("syncType"), rows.codes("deprecatedSyncType")
     kinds = [registry.enum(enums.SYNC_KIND, numbers, SyncKind.UNKNOWN) for numbers in (told, older)]
     return events.Syncs.lazily(
@@ -171,16 +171,6 @@ def syncs(registry: Registry, table: str, known: pl.DataFrame) -> events.Syncs:
         event=_id_or_none(rows, "eventId"),
         event_sync=rows.later("eventSyncId"),
     )
-
-
-def _device_of_context(rows: Rows, process: Int32Array, known: pl.DataFrame) -> Int32Array:
-    keys = pl.DataFrame({"process": process, "context": rows.values("contextId")})
-    joined = keys.join(known, on=["process", "context"], how="left", maintain_order="left")
-    device = joined.get_column("device").fill_null(NOWHERE).to_numpy(writable=True)
-    without = rows.missing("contextId")
-    if without is not None:
-        device[without] = NOWHERE
-    return device
 
 
 def _with_own_device(registry: Registry, table: str, rows: Rows, device: Int32Array) -> tuple[Rows, Int32Array]:

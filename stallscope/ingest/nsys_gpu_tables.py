@@ -22,9 +22,9 @@ def gpu_metrics(registry: Registry, table: str, device_of: Mapping[int, int]) ->
     """Samples of the GPUs that the trace uses; the low byte of a type id is the GPU's id."""
     columns = {**wanted("int", "timestamp"), **wanted("key", "typeId", "metricId"), **wanted("float", "value")}
     rows = timed(registry, table, registry.rows(table, columns), "timestamp")
-    unknown = rows.missing("value")
-    told = (rows.codes("typeId").codes >= 0) & (rows.codes("metricId").codes >= 0)
-    rows = rows.only(told if unknown is None else told & ~unknown)
+    lacking = (rows.missing("value"), rows.codes("typeId").lacking(), rows.codes("metricId").lacking())
+    incomplete = [mask for mask in lacking if mask is not None]
+    rows = rows.only(~np.logical_or.reduce(incomplete)) if incomplete else rows
     types = rows.codes("typeId")
     rows, device = _placed(rows, types, [kind & _GPU_BITS for kind in types.distinct], device_of)
     return events.GpuMetrics.lazily(

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import re
-from bisect import bisect_left
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
 from stallscope.ingest import nsys_enums as enums
-from stallscope.ingest.export_rows import Codes, Column, Rows, coded
+from stallscope.ingest.export_rows import Codes, Column, Rows, paired
 from stallscope.ingest.nsys_registry import Registry
 from stallscope.ingest.nsys_rows import Int32Array, host_spans, latest
 from stallscope.ingest.nsys_source import wanted
@@ -97,14 +96,10 @@ def _domains(registry: Registry, ranges: Rows, created: Rows) -> Int32Array:
 
 def _owners(rows: Rows) -> Codes:
     """The domain of each row, told by its process and number: numbers repeat between processes."""
-    tids, numbers = rows.codes("globalTid"), rows.codes("domainId")
+    tids, numbers = rows.codes("globalTid").filled(0), rows.codes("domainId").filled(0)
     keys = [tid & ~_THREAD_BITS for tid in tids.distinct]
-    processes, domains = sorted({0, *keys}), sorted({0, *numbers.distinct})
-    process = tids.mapped([bisect_left(processes, key) for key in keys], bisect_left(processes, 0), np.int64)
-    domain = numbers.mapped([bisect_left(domains, number) for number in numbers.distinct], bisect_left(domains, 0))
-    pairs = coded(Column(process * len(domains) + domain))
-    distinct = [(processes[pair // len(domains)], domains[pair % len(domains)]) for pair in pairs.distinct or ()]
-    return Codes(pairs.values, distinct)
+    place = {key: number for number, key in enumerate(dict.fromkeys(keys))}
+    return paired(Codes(tids.mapped([place[key] for key in keys], 0), list(place)), numbers)
 
 
 def _split(registry: Registry, ranges: Rows, thread: Int32Array, domain: Int32Array) -> NvtxTables:
@@ -112,7 +107,7 @@ def _split(registry: Registry, ranges: Rows, thread: Int32Array, domain: Int32Ar
     gil_domains = [name for name in np.unique(domain).tolist() if _GIL_DOMAIN.fullmatch(texts[name])]
     is_gil = np.isin(domain, gil_domains) if gil_domains else np.zeros(len(ranges), np.bool_)
     ends_on, begins_on = ranges.codes("endGlobalTid"), ranges.codes("globalTid")
-    crosses = ~is_gil & (ends_on.codes >= 0)
+    crosses = ~is_gil & (ends_on.codes >= 0) if ends_on.distinct else np.zeros(len(ranges), np.bool_)
     if crosses.any():
         crosses &= ends_on.values() != begins_on.values()
     user = events.NvtxRanges.lazily(

@@ -12,7 +12,7 @@ import polars as pl
 
 from stallscope.ingest import nsys_enums as enums
 from stallscope.ingest import nsys_schema as schema
-from stallscope.ingest.export_rows import Codes, Column, Rows
+from stallscope.ingest.export_rows import Codes, Rows, paired
 from stallscope.ingest.nsys_source import ExportSource, Kind, PlainKind, integers
 from stallscope.ingest.progress import Progress, silent
 from stallscope.model.names import Names
@@ -20,7 +20,9 @@ from stallscope.model.names import Names
 Int32Array = npt.NDArray[np.int32]
 
 _PROCESS_BITS = -1 << 24
-_MOST_PAIRS = 1 << 16
+NO_CONTEXT = -1 << 63
+"""Stands for the context of a row that names none."""
+
 UNKNOWN_PROCESS = 0
 """Key of activities whose export names no process."""
 
@@ -127,6 +129,7 @@ class Registry:
         self.threads = Keys()
         self.devices = Keys()
         self.quality = Quality()
+        self._contexts: dict[tuple[int, int], int] = {}
         self._enums: dict[str, dict[int, int]] = {}
 
     def table(self, wanted: tuple[str, ...]) -> str | None:
@@ -152,7 +155,7 @@ class Registry:
         """Process index of a globalPid or globalTid column; a missing id is the unknown process."""
         keys = [key & _PROCESS_BITS for key in global_ids.distinct]
         met = {key for key, used in zip(keys, global_ids.used(), strict=True) if used}
-        if (global_ids.codes < 0).any():
+        if global_ids.lacking() is not None:
             met.add(UNKNOWN_PROCESS)
         self.processes.meet(met)
         known = self.processes.known
@@ -174,13 +177,21 @@ class Registry:
 
     def device(self, processes: Int32Array, device_ids: Codes) -> Int32Array:
         """Provisional device index: one per (process, device id); `physical devices` merges them later."""
-        wide = len(device_ids.distinct)
-        if len(self.processes.known) * wide > _MOST_PAIRS:
-            keys = (processes.astype(np.int64) << 32) + device_ids.values()
-            return self.devices.index(Rows({"pair": Column(keys)}, len(keys)).codes("pair"))
-        ids = device_ids.distinct
-        pairs = [(process << 32) + device for process in self.processes.known.values() for device in ids]
-        return self.devices.index(Codes(processes * np.int32(wide) + device_ids.codes, pairs))
+        pairs = paired(Codes(processes, range(len(self.processes.known))), device_ids)
+        keys = [(process << 32) + device for process, device in pairs.distinct]
+        return self.devices.index(Codes(pairs.column, keys))
+
+    def meet_contexts(self, devices: Int32Array, context_ids: Codes) -> None:
+        """Remember on which device each context of each process works, by the first row that says so."""
+        pairs = paired(Codes(devices, list(self.devices.known)), context_ids.filled(0))
+        for code in pairs.in_order():
+            key, context = pairs.distinct[code]
+            self._contexts.setdefault((key >> 32, context), self.devices.known[key])
+
+    def device_of_context(self, processes: Int32Array, context_ids: Codes) -> Int32Array:
+        """Device of the context of each row, -1 where it did no work."""
+        pairs = paired(Codes(processes, range(len(self.processes.known))), context_ids.filled(NO_CONTEXT))
+        return pairs.mapped([self._contexts.get(pair, -1) for pair in pairs.distinct], -1)
 
     def enum(self, table: enums.EnumTable, numbers: Codes, default: int) -> npt.NDArray[np.int8]:
         """Our value for each number; missing and unknown numbers become `default`."""

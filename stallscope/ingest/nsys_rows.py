@@ -59,7 +59,7 @@ def with_device(registry: Registry, table: str, rows: Rows) -> Placed:
     """Rows that name a device; CUPTI writes 2^31 - 1 for "on the host"."""
     devices = rows.codes("deviceId")
     usable = [0 <= device <= MOST_DEVICES for device in devices.distinct]
-    if not all(usable) or (devices.codes < 0).any():
+    if not all(usable) or devices.lacking() is not None:
         rows = _without(registry, table, rows, NO_DEVICE, devices.mapped(usable, 0, np.bool_) == 0)
     process = registry.process(rows.codes("globalPid"))
     return Placed(rows, process, registry.device(process, rows.codes("deviceId")))
@@ -74,7 +74,7 @@ def host_spans(registry: Registry, table: str, rows: Rows) -> Rows:
 
 def with_thread(registry: Registry, table: str, rows: Rows) -> Rows:
     """Rows that name a thread."""
-    return _without(registry, table, rows, NO_THREAD, rows.codes("globalTid").codes < 0)
+    return _without(registry, table, rows, NO_THREAD, rows.codes("globalTid").lacking())
 
 
 def timed(registry: Registry, table: str, rows: Rows, column: str) -> Rows:

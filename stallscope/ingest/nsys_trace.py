@@ -87,8 +87,7 @@ def _read(registry: Registry) -> Tables:
         tables[events.Copies], tables[events.Migrations] = device_tables.copies(registry, copies)
     syncs = registry.table(schema.SYNCS)
     if syncs is not None:
-        contexts = device_tables.contexts(tables[kind] for kind in _DEVICE_WORK if kind in tables)
-        tables[events.Syncs] = device_tables.syncs(registry, syncs, contexts)
+        tables[events.Syncs] = device_tables.syncs(registry, syncs)
     calls = [t for t in (registry.table(schema.API_CALLS), registry.table(schema.DRIVER_CALLS)) if t is not None]
     if calls:
         tables[events.ApiCalls] = host_tables.api_calls(registry, calls)

@@ -107,6 +107,18 @@ int64_t code_of_text(dictionary *d, const uint8_t *text, uint32_t length, uint64
     return UNSUPPORTED;
 }
 
+/* into[i] = table[codes[rows[i]]] for entries of 4 or 8 bytes; without rows, of every row in turn. A code of -1 finds
+ * table[-1]. Codes and rows are the caller's own and in range. */
+#define TRANSLATE(type)                                                                     \
+    for (int64_t i = 0; i < count; i++)                                                     \
+        ((type *)into)[i] = ((const type *)table)[codes[rows ? rows[i] : i]]
+
+void stallscope_translate(const int32_t *codes, const int64_t *rows, int64_t count, const void *table, int32_t bytes,
+                          void *into) {
+    if (bytes == 4) TRANSLATE(int32_t);
+    else TRANSLATE(int64_t);
+}
+
 /* Free what a dictionary holds. */
 void stallscope_release(dictionary *d) {
     free(d->values);

@@ -56,7 +56,7 @@ typedef struct {
     int64_t capacity, found;
     int is_counted;    /* read every leaf for its number of cells; else the keys between the leaves tell it */
     uint64_t visited;
-    int is_leaf;       /* the page that was read last */
+    int is_leaf;       /* the subtree that was walked last */
     int64_t last;      /* greatest rowid before the next leaf */
     uint8_t *pages;    /* one a level */
 } walk;
@@ -116,7 +116,9 @@ static int collect(walk *w, subtree tree, int depth) {
     }
     if ((bad = read_pages(w->db, tree.number, page, w->db->page_bytes))) return bad;
     if (open_page(w->db, tree.number, page, &header, &cells) || *header != INTERIOR) return CORRUPT;
-    return collect_children(w, page, header, tree, depth);
+    bad = collect_children(w, page, header, tree, depth);
+    w->is_leaf = 0;
+    return bad;
 }
 
 /* Leaves of the table's tree in rowid order with their cell counts. Returns how many there are, or an error; with too
