@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -85,10 +86,19 @@ class _NsysInput:
         files = _files(self._path)
         with unchanged(files, self._path.name) as confirm:
             self._confirm = confirm
+            if self._cache is None and self._format != "nsys-rep":
+                return self._read_and_hashed(files)
             sha256 = self._cache.sha256(files) if self._cache else content_sha256(files)
             if self._format == "nsys-rep":
                 return self._open_report(sha256)
             return self._kept(sha256, sha256, self._path)
+
+    def _read_and_hashed(self, files: list[Path]) -> Trace:
+        """Both at once where no cache needs the hash first."""
+        with ThreadPoolExecutor(1) as beside:
+            hashed = beside.submit(content_sha256, files)
+            trace = self._read("", "", self._path)
+            return replace(trace, source=msgspec.structs.replace(trace.source, sha256=hashed.result()))
 
     def _open_report(self, sha256: str) -> Trace:
         try:
