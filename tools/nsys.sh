@@ -1,17 +1,18 @@
 #!/usr/bin/env bash
 # Print the path of an nsys: the one on PATH, or Debian's packaged Nsight Systems unpacked under .nsys/ (no root, no system change).
 # Prints nothing when there is none to be had; the tests that need nsys then skip.
+# NSYS_DEBIAN_SUITE chooses another version: bullseye has 2020.4, bookworm 2022.4, trixie (the default) 2023.4.
 # Uses the Debian mirror that this machine's apt is configured with, and Debian's archive keys.
 set -uo pipefail
 cd "$(dirname "$0")/.."
-prefix="$PWD/.nsys"
 suite="${NSYS_DEBIAN_SUITE:-trixie}"
+prefix="$PWD/.nsys${NSYS_DEBIAN_SUITE:+/$NSYS_DEBIAN_SUITE}"
 nsys="$prefix/usr/lib/x86_64-linux-gnu/nsight-systems/target-linux-x64/nsys"
 
 no_nsys() { echo "nsys: $1; tests that need it will skip" >&2; exit 0; }
 runs() { "$1" --version >/dev/null 2>&1; }
 
-command -v nsys && exit 0
+[ -z "${NSYS_DEBIAN_SUITE:-}" ] && command -v nsys && exit 0
 runs "$nsys" && { echo "$nsys"; exit 0; }
 [ "$(uname -m)" = x86_64 ] || no_nsys "Debian packages it for x86-64 only"
 command -v apt-get >/dev/null || no_nsys "not on PATH, and this machine has no apt"

@@ -47,7 +47,7 @@ _TOO_NEW = re.compile(
     re.IGNORECASE,
 )
 _AGAIN = "copy it again from where it was captured, or capture it again"
-_FAILURES: tuple[tuple[str, str, str], ...] = (
+_SURROUNDINGS: tuple[tuple[str, str, str], ...] = (
     (
         r"no space left|disk (?:is )?full|database or disk is full",
         "the disk is full",
@@ -58,10 +58,19 @@ _FAILURES: tuple[tuple[str, str, str], ...] = (
         "the cache folder lies on a file system without locks",
         "set STALLSCOPE_CACHE_DIR to a local disk",
     ),
-    (r"cannot read from stream|unexpected end|magic number mismatch|truncated", "truncated or damaged report", _AGAIN),
-    (r"ParseException|corrupt|invalid version prefix|checksum", "damaged report", _AGAIN),
     (r"permission denied", "nsys may not read it", "check its permissions"),
 )
+_DAMAGES: tuple[tuple[str, str, str], ...] = (
+    (
+        r"missing required fields",  # how 2020.4 takes a report of 2022.4, whose header tells no version
+        "damaged report, or one that a newer nsys wrote",
+        "try a newer nsys, or copy it again from where it was captured",
+    ),
+    (r"cannot read from stream|unexpected end|magic number mismatch|truncated", "truncated or damaged report", _AGAIN),
+    (r"ParseException|corrupt|invalid version prefix|checksum", "damaged report", _AGAIN),
+)
+_LAZY = ("--lazy", "true")
+_KNOWS_NO_LAZY = re.compile(r"unrecogni[sz]ed option '?--lazy")
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,10 +134,13 @@ def export(
     Raises `InputError` that says what nsys found wrong with the report.
     """
     part = target.with_name(f".{os.getpid()}.part.{target.stem}.sqlite")
-    options = ["--type", "sqlite", "--lazy", "true", "--force-overwrite", "true", "--output", str(part)]
+    command = [nsys.program, "export", "--type", "sqlite", "--force-overwrite", "true", "--output", str(part)]
     try:
-        run = _Run([nsys.program, "export", *options, str(report.resolve())], part)
+        run = _Run([*command, *_LAZY, str(report.resolve())], part)
         code = run.wait(progress, stalled_s)
+        if code and _KNOWS_NO_LAZY.search(run.said):  # 2020.4: writes the empty tables too
+            run = _Run([*command, str(report.resolve())], part)
+            code = run.wait(progress, stalled_s)
         if code is None:
             raise InputError(
                 f"nsys {nsys.label} made no progress for {stalled_s:.0f} s and was stopped",
@@ -136,32 +148,43 @@ def export(
                 next_step="check the free disk space, or export it by hand: nsys export --type sqlite",
             )
         if code or not part.is_file() or not part.stat().st_size:
-            raise explained(report.name, nsys, run.said)
+            raise explained(report.name, nsys, run.said, made_by=report_version(report))
         part.replace(target)
     finally:
         part.unlink(missing_ok=True)
         part.with_name(part.name + "-journal").unlink(missing_ok=True)
 
 
-def explained(name: str, nsys: Nsys, said: str) -> InputError:
-    """What nsys's message means for the user, without its source paths."""
+def explained(name: str, nsys: Nsys, said: str, *, made_by: Version = ()) -> InputError:
+    """What nsys's message means for the user, without its source paths; `made_by` as the report's header tells.
+
+    Old versions say nothing of newer reports: they stumble over the first thing that they do not know.
+    """
     newer = _TOO_NEW.search(said)
     if newer:
         needed = _VERSION.search(newer[0].replace("@", "."))
-        version = needed[0] if needed else "a newer version"
-        return InputError(
-            f"the report was made by nsys {version}, and nsys {nsys.label} cannot open newer reports",
-            file=name,
-            next_step=f"install nsys {version} or newer (or point --nsys at it), or export it where it was made: "
-            "nsys export --type sqlite",
-        )
-    for pattern, what, then in _FAILURES:
+        return _too_new(name, nsys, needed[0] if needed else "a newer version")
+    for pattern, what, then in _SURROUNDINGS:
+        if re.search(pattern, said, re.IGNORECASE):
+            return InputError(what, file=name, next_step=then)
+    if nsys.version and made_by[:3] > nsys.version[:3]:
+        return _too_new(name, nsys, ".".join(map(str, made_by)))
+    for pattern, what, then in _DAMAGES:
         if re.search(pattern, said, re.IGNORECASE):
             return InputError(what, file=name, next_step=then)
     return InputError(
         f"nsys {nsys.label} cannot export it: {_last_words(said)}",
         file=name,
         next_step="capture it again, or try a newer nsys",
+    )
+
+
+def _too_new(name: str, nsys: Nsys, version: str) -> InputError:
+    return InputError(
+        f"the report was made by nsys {version}, and nsys {nsys.label} cannot open newer reports",
+        file=name,
+        next_step=f"install nsys {version} or newer (or point --nsys at it), or export it where it was made: "
+        "nsys export --type sqlite",
     )
 
 

@@ -181,6 +181,11 @@ def test_a_program_that_is_not_nsys(tmp_path: Path) -> None:
             "damaged report",
             "capture it again",
         ),
+        (
+            "Can't parse message because it is missing required fields: X.Type\nProtobufParseException",
+            "damaged report, or one that a newer nsys wrote",
+            "try a newer nsys",
+        ),
         ("Invalid version prefix: U3w[END]NVIDIA", "damaged report", "capture it again"),
         ("sqlite: database is locked", "without locks", "STALLSCOPE_CACHE_DIR"),
         ("write: No space left on device", "the disk is full", "STALLSCOPE_CACHE_DIR"),
@@ -194,6 +199,22 @@ def test_messages_of_nsys_become_reasons(said: str, told: str, then: str) -> Non
     assert then in str(error.next_step)
     assert "alice" not in str(error)
     assert ".cpp" not in str(error)
+
+
+def test_old_nsys_that_only_fails_is_too_old_for_what_the_header_tells() -> None:
+    made_by, old = (2023, 4, 4, 54), Nsys("nsys", (2020, 4, 3, 7))
+    said = "Failed to export report.\nVersion number is invalid."
+    assert "made by nsys 2023.4.4.54, and nsys 2020.4.3" in explained("a", old, said, made_by=made_by).what
+    assert "cannot export it" in explained("a", Nsys("nsys", made_by), said, made_by=made_by).what
+    assert explained("a", old, "No space left on device", made_by=made_by).what == "the disk is full"
+
+
+def test_nsys_that_knows_no_lazy_tables_exports_without(report: Path, tmp_path: Path) -> None:
+    refuse = "case $* in *--lazy*) echo \"unrecognised option '--lazy'\"; exit 1;; esac"
+    program = stand_in(tmp_path / "bin" / "nsys", copying(tmp_path))
+    program.write_text(program.read_text().replace("while [", f"{refuse}\nwhile [", 1))
+    assert len(collected(open_trace(report, options(tmp_path)), events.Kernels)) == 1
+    assert runs(tmp_path) == 1
 
 
 def test_a_failing_export_leaves_nothing(report: Path, tmp_path: Path) -> None:
