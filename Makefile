@@ -7,7 +7,7 @@ BIN := $(VENV)/bin
 DEMO_TRACE ?= sample_traces/h200/py_alloc_sync.sqlite
 PYTEST_ARGS ?=
 
-.PHONY: golden help demo test check format schema readme clean
+.PHONY: golden help demo test check format schema readme docs clean
 
 help:
 	@echo 'make demo     analyze a bundled capture of an H200 and print the report'
@@ -15,7 +15,8 @@ help:
 	@echo 'make check    every check again, in the virtual environment that is there'
 	@echo 'make format   apply the formatter and the safe lint fixes'
 	@echo 'make schema   write the JSON Schema of the analysis document again'
-	@echo 'make readme   write the example of README.md again'
+	@echo 'make readme   write the examples of README.md and the tutorial again'
+	@echo 'make docs     build the documentation as a site in build/site'
 	@echo 'make golden   write the analyses of the sample traces, the schema and the example again'
 	@echo 'make clean    remove the virtual environment and the caches'
 
@@ -47,6 +48,10 @@ golden: schema readme
 
 readme:
 	$(BIN)/python tools/readme.py
+	$(BIN)/python tools/tutorial.py
+
+docs:
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet
 
 $(VENV)/bin/python:
 	tools/venv.sh $(VENV)

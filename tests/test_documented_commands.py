@@ -1,7 +1,7 @@
 """Every command line and every Python snippet of the documentation runs: files of the named kinds lie in the folder.
 
-`trace.nsys-rep` is an export here: the content of a file decides, not its suffix, and the reports themselves are
-exported in the tests of the reader.
+A page that names another file needs a line in SAMPLES. `trace.nsys-rep` is an export here: the content of a file decides,
+not its suffix, and reports are exported in the tests of the reader.
 """
 
 from __future__ import annotations
@@ -33,6 +33,7 @@ NOT_RUN = {
     r"(pip|python -m pip) ": "needs a package index; tests/test_wheel.py installs the wheel",
     r"make ": "the targets run these tests",
     r"ssh ": "needs another machine",
+    r"python benchmarks/": "minutes; tests/trust/test_fuzz_slices.py runs slices of the campaigns",
 }
 """Command lines (regular expressions from the start) that do not run here, and why."""
 
@@ -49,7 +50,11 @@ SAMPLES = {
     "base.nsys-rep": "h200/py_launch_gaps.sqlite",
     "head.nsys-rep": "h200/py_launch_gaps_graph_node.sqlite",
     "ranks/rank0.nsys-rep": "h200/cu_alloc.sqlite",
-    "sample_traces/h200/py_alloc_sync.sqlite": "h200/py_alloc_sync.sqlite",
+    "all.nsys-rep": "h200/cu_alloc.sqlite",
+    **{
+        f"sample_traces/h200/{name}.sqlite": f"h200/{name}.sqlite"
+        for name in ("py_alloc_sync", "py_launch_gaps", "py_launch_gaps_graph_node")
+    },
 }
 BUDGETS = '[budgets]\n"launch.gap" = "99 %"\n"copy.pageable" = { max = "300 us", nvtx = "forward", per = "step" }\n'
 
