@@ -1,7 +1,7 @@
 """Every command line and every Python snippet of the documentation runs: files of the named kinds lie in the folder.
 
-A page that names another file needs a line in SAMPLES. `trace.nsys-rep` is an export here: the content of a file decides,
-not its suffix, and reports are exported in the tests of the reader.
+A page that names another file needs a line in SAMPLES. `trace.nsys-rep` is an export here: the content of a file
+decides, not its suffix, and reports are exported in the tests of the reader.
 """
 
 from __future__ import annotations
