@@ -14,6 +14,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from urllib.parse import urlsplit
 
+from dash.exceptions import DependencyException
 from flask import Flask, Request, Response, make_response, redirect, request
 
 COOKIE = "stallscope_token"
@@ -83,6 +84,10 @@ def protect(server: Flask, access: Access, script_hashes: Callable[[], Sequence[
             return _refuse("This request came from another site.")
         return _check_token(access) if access.token else None
 
+    @server.errorhandler(DependencyException)
+    def unknown(_: DependencyException) -> Response:
+        return _refuse("There is no such file.", status=404)  # else a traceback in the log for every odd path
+
     @server.after_request
     def finish(response: Response) -> Response:
         for name, value in _HEADERS.items():
@@ -103,22 +108,36 @@ def _name(host: str) -> str:
 
 def _same_origin(incoming: Request, host: str) -> bool:
     origin = incoming.headers.get("Origin")
-    if origin is not None and urlsplit(origin).netloc != host:
+    if origin is not None and _netloc(origin) != host:
         return False
     site = incoming.headers.get("Sec-Fetch-Site", "none")
-    # A link on another site may open a page; nothing else may come from there.
-    return site in {"none", "same-origin"} or incoming.headers.get("Sec-Fetch-Mode") == "navigate"
+    # A link on another site may open a page; nothing else may come from there, and no form may be sent.
+    opens_page = incoming.method in {"GET", "HEAD"} and incoming.headers.get("Sec-Fetch-Mode") == "navigate"
+    return site in {"none", "same-origin"} or opens_page
+
+
+def _netloc(origin: str) -> str:
+    try:
+        return urlsplit(origin).netloc
+    except ValueError:
+        return ""
 
 
 def _check_token(access: Access) -> Response | None:
     given = request.args.get(TOKEN_PARAMETER)
-    if given is not None and hmac.compare_digest(given.encode(), access.token.encode()):
-        response = make_response(redirect(request.path))
+    if given is not None and _is_token(given, access):
+        # One leading slash: `//name` would lead to another server.
+        response = make_response(redirect("/" + request.path.lstrip("/\\")))
         response.set_cookie(COOKIE, access.token, httponly=True, samesite="Strict")
         return response
-    if hmac.compare_digest(request.cookies.get(COOKIE, "").encode(), access.token.encode()):
+    if _is_token(request.cookies.get(COOKIE, ""), access):
         return None
     return _refuse("This dashboard needs the token that its command line printed.")
+
+
+def _is_token(given: str, access: Access) -> bool:
+    """In the same time whatever is given."""
+    return hmac.compare_digest(given.encode("utf-8", "surrogateescape"), access.token.encode())
 
 
 def _refuse(why: str, status: int = 403) -> Response:

@@ -232,3 +232,24 @@ def test_what_goes_into_requests_is_checked(comment: Runner, name: str, value: s
     gh(comment)
     comment.inputs[name] = value
     assert comment.step(step).returncode == 2
+
+
+def actions_of(repository: Path) -> list[Path]:
+    return [repository / "action.yml", *sorted((repository / ".github").rglob("*.y*ml"))]
+
+
+def test_foreign_actions_are_pinned_by_commit(repository: Path) -> None:
+    for page in (*actions_of(repository), repository / "docs" / "ci.md"):
+        for used in re.findall(r"^\s*(?:- )?uses:\s*(\S+)", page.read_text("utf-8"), re.MULTILINE):
+            name, _, version = used.partition("@")
+            own = name.startswith(("OWNER/stallscope", "./"))
+            assert re.fullmatch(r"[0-9a-f]{40}", version) or (own and version in {"COMMIT", ""}), f"{page.name}: {used}"
+
+
+def test_no_expression_stands_in_a_script_and_inputs_come_by_environment(repository: Path) -> None:
+    for page in actions_of(repository):
+        for step in yaml.safe_load(page.read_text("utf-8"))["runs"]["steps"]:
+            assert "${{" not in step.get("run", ""), f"{page.name}: {step['name']}"
+            used = set(re.findall(r"\$\{?([A-Z_]{3,})", step.get("run", "")))
+            known = {*step.get("env", {}), "RUNNER_TEMP", "GITHUB_OUTPUT", "GITHUB_STEP_SUMMARY"}
+            assert used <= known, f"{page.name}: {step['name']}"
