@@ -7,7 +7,7 @@ BIN := $(VENV)/bin
 DEMO_TRACE ?= sample_traces/h200/py_alloc_sync.sqlite
 PYTEST_ARGS ?=
 
-.PHONY: golden help demo test check format schema readme docs clean
+.PHONY: golden help demo test check format schema readme docs audit sbom clean
 
 help:
 	@echo 'make demo     analyze a bundled capture of an H200 and print the report'
@@ -17,6 +17,8 @@ help:
 	@echo 'make schema   write the JSON Schema of the analysis document again'
 	@echo 'make readme   write the examples of README.md and the tutorial again'
 	@echo 'make docs     build the documentation as a site in build/site'
+	@echo 'make audit    ask for known vulnerabilities of what is installed'
+	@echo 'make sbom     write a CycloneDX bill of materials, build/sbom.json'
 	@echo 'make golden   write the analyses of the sample traces, the schema and the example again'
 	@echo 'make clean    remove the virtual environment and the caches'
 
@@ -34,6 +36,7 @@ check:
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+	$(BIN)/python tools/audit.py
 	$(BIN)/pytest $(PYTEST_ARGS)
 
 format:
@@ -49,6 +52,13 @@ golden: schema readme
 readme:
 	$(BIN)/python tools/readme.py
 	$(BIN)/python tools/tutorial.py
+
+audit:
+	$(BIN)/python tools/audit.py
+
+sbom:
+	@mkdir -p build
+	$(BIN)/cyclonedx-py environment --output-reproducible --of JSON -o build/sbom.json $(BIN)/python
 
 docs:
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet

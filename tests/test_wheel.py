@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import subprocess
@@ -177,6 +178,20 @@ def test_what_needs_an_extra_says_which(environment: Path, repository: Path) -> 
     told = run(environment, "dashboard", repository / SAMPLE, code=4).stderr
     assert "pip install 'stallscope[dashboard]'" in told
     assert "Traceback" not in told
+
+
+def test_bill_of_materials_lists_what_is_required(environment: Path, wheel: Path, tmp_path: Path) -> None:
+    pytest.importorskip("cyclonedx_py", reason="cyclonedx-bom is not installed: no bill of materials is written")
+    bill = tmp_path / "sbom.json"
+    options = ["environment", "--output-reproducible", "--of", "JSON", "-o", bill, environment / "bin" / "python"]
+    subprocess.run([sys.executable, "-m", "cyclonedx_py", *options], check=True, capture_output=True, timeout=120)
+    text = bill.read_text("utf-8")
+    document = json.loads(text)
+    assert document["bomFormat"] == "CycloneDX"
+    listed = {component["name"].lower().replace("_", "-"): component for component in document["components"]}
+    assert {name.lower() for name in required_by(wheel)} | {"stallscope"} <= listed.keys()
+    assert all(component["version"] for component in listed.values())
+    assert not set(EXTRAS) & listed.keys()
 
 
 def test_compiled_wheel_differs_by_its_libraries_only(
