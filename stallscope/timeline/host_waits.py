@@ -62,8 +62,7 @@ def _with_lags(timeline: Timeline, call: Int64Array, pair: Int64Array, operation
     np.maximum.at(last, pair, operations.end_ns[operation])
     held = last > calls.start_ns[call]
     length = calls.end_ns[call] - calls.start_ns[call]
-    free = length[~held & np.isin(calls.kind[call], SYNCS)]
-    floor = int(np.median(free)) if len(free) else _USUAL_WAIT_NS
+    floor = _floors(calls.process[call], length, ~held & np.isin(calls.kind[call], SYNCS))
     idle = np.where(np.isin(calls.kind[call], ALLOCATOR), length, 0)  # what an allocator call does behind its wait
     returned = np.where(held, calls.end_ns[call] - np.where(held, last, 0), idle)
     return HostWaits(
@@ -73,6 +72,16 @@ def _with_lags(timeline: Timeline, call: Int64Array, pair: Int64Array, operation
         return_ns=returned,
         floor_ns=np.where(held, np.minimum(length, floor), length),
     )
+
+
+def _floors(process: npt.NDArray[np.int32], length: Int64Array, free: npt.NDArray[np.bool_]) -> Int64Array:
+    """Median length of each process's free calls; another process may wait for work that is not in the trace."""
+    floors = np.full(len(process), _USUAL_WAIT_NS, np.int64)
+    for own in np.unique(process):
+        sample = length[free & (process == own)]
+        if len(sample):
+            floors[process == own] = int(np.median(sample))
+    return floors
 
 
 def _awaited_by_syncs(timeline: Timeline, order: StreamOrder, rows: Int64Array) -> tuple[Int64Array, Int64Array]:
