@@ -1,4 +1,4 @@
-"""The same file gives the same bytes: in any run, locale, time zone, hash seed, thread count, with and without caches."""
+"""The same file gives the same bytes: in any run, locale, time zone, hash seed and thread count, cached or not."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Copies of an nsys export that say the same in other words: shifted, shuffled, renamed, repeated, or with bystanders."""
+"""Copies of an nsys export that say the same in other words: shifted, shuffled, renamed, repeated, with bystanders."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ def shuffled(seed: int) -> Change:
     """The rows of every table in another order: nsys promises none."""
 
     def change(copy: Copy) -> None:
-        source = random.Random(seed)
+        source = random.Random(seed)  # noqa: S311
         for rows in copy.tables.values():
             source.shuffle(rows)
 
@@ -114,7 +114,7 @@ def _permuted(copy: Copy, columns: tuple[str, ...], seed: int, *, spare: int = 0
     }
     values = sorted(value for value in found if 0 < value < (1 << 31) - 1)
     others = [value + spare for value in values]
-    random.Random(seed).shuffle(others)
+    random.Random(seed).shuffle(others)  # noqa: S311
     renamed = dict(zip(values, others, strict=True))
     return lambda value: renamed.get(value, value)
 

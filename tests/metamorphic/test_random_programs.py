@@ -91,5 +91,5 @@ def test_the_random_programs_do_wait(wait: str) -> None:
         Act("sync", 7, 1, 1, 0),
         Act("free", 7, 300, 1, 1),
     ]
-    found, _ = both([[*steps, Act("kernel", 13, 5, 3, 200)] * 5])
+    found, _ = both([[*steps, Act("free", 7, 300, 1, 1), Act("kernel", 13, 5, 3, 200)] * 5])
     assert wait in {finding.wait for finding in found.findings}
