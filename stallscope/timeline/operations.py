@@ -59,7 +59,7 @@ def operations(trace: Trace) -> Operations:
             tables.append((found, kind))
     if not tables:
         return Operations.empty()
-    order = grouped_order(*(_joined(tables, name) for name in ("device", "start_ns", "end_ns")))
+    order = _untied(tables, grouped_order(*(_joined(tables, name) for name in ("device", "start_ns", "end_ns"))))
     columns = {name: partial(_ordered, tables, order, name) for name in DeviceSpan.COLUMNS}
     return Operations.lazily(
         len(order),
@@ -68,6 +68,21 @@ def operations(trace: Trace) -> Operations:
         row=lambda: np.concatenate([np.arange(len(table)) for table, _ in tables]).take(order),
         name=lambda: np.concatenate([_names(table) for table, _ in tables]).take(order),
     )
+
+
+def _untied(tables: _Tables, order: Int64Array) -> Int64Array:
+    """Operations of one device and the same times go by process and launch: files promise no order of rows."""
+    starts = _joined(tables, "start_ns").take(order)
+    same = starts[1:] == starts[:-1]
+    if not same.any():
+        return order
+    tied = np.flatnonzero(np.append(same, False) | np.append(False, same))
+    rows = order[tied]
+    settled = order.copy()
+    settled[tied] = rows[
+        np.lexsort([_joined(tables, k)[rows] for k in ("correlation", "process", "end_ns", "start_ns", "device")])
+    ]
+    return settled
 
 
 def _ordered(tables: _Tables, order: Int64Array, name: str) -> npt.NDArray[Any]:

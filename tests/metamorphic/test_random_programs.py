@@ -57,7 +57,9 @@ def test_shift_order_and_ids(program: list[list[Act]], seed: int, by_ns: int) ->
 @given(programs)
 def test_an_idle_device_and_an_unrelated_process(program: list[list[Act]]) -> None:
     one, two = both(program, idle_device, busy_bystander)
-    assert list(differences(without_host_counts(document(one)), without_host_counts(document(two)))) == []
+    changed = list(differences(without_host_counts(document(one)), without_host_counts(document(two))))
+    # With several GPUs in the machine, this export does not tell whether two processes used the same one.
+    assert [difference for difference in changed if not (len(program) > 1 and ".notes" in difference)] == []
 
 
 @EXAMPLES
