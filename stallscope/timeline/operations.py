@@ -78,7 +78,7 @@ def _untied(tables: _Tables, order: Int64Array) -> Int64Array:
         return order
     tied = np.flatnonzero(np.append(same, False) | np.append(False, same))
     rows = order[tied]
-    settled = order.copy()
+    settled: Int64Array = order.copy()
     settled[tied] = rows[
         np.lexsort([_joined(tables, k)[rows] for k in ("correlation", "process", "end_ns", "start_ns", "device")])
     ]
