@@ -167,15 +167,19 @@ static int put_number(column *c, int64_t value, int64_t row) {
     }
 }
 
+static int put_real(column *c, uint64_t bits, int64_t row) {
+    double value;
+    memcpy(&value, &bits, sizeof bits);
+    if (value != value) return put_null(c, row); /* SQLite reads what is no number as NULL */
+    ((double *)c->values)[row] = value;
+    return 0;
+}
+
 static int put(decoder *d, column *c, const uint8_t *value, uint64_t type, int64_t rowid, int64_t row) {
     if (c->position == d->rowid) return c->kind == TEXT ? UNSUPPORTED : put_number(c, rowid, row);
     if (c->kind == TEXT) return put_text(c, value, type, row, d->db);
     if (type == NO_VALUE) return put_null(c, row);
-    if (type == DOUBLE && c->kind == REAL) {
-        uint64_t bits = be64(value);
-        memcpy((double *)c->values + row, &bits, sizeof bits);
-        return 0;
-    }
+    if (type == DOUBLE && c->kind == REAL) return put_real(c, be64(value), row);
     if (type == DOUBLE || type >= BLOB) return UNSUPPORTED; /* a real number or text where an integer is expected */
     return put_number(c, integer(value, type), row);
 }

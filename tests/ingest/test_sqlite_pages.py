@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 import random
 import sqlite3
+import struct
 from collections.abc import Mapping
 from contextlib import closing
 from pathlib import Path
@@ -121,6 +123,19 @@ def test_real_numbers_come_back_where_they_are_wanted(tmp_path: Path) -> None:
         db.commit()
     assert decoded(path, {"a": "float"}) == [(1.5,), (2.0,), (None,), (-1e300,), (3.0,)]
     assert decoded(path, {"a": "int"}) is None
+
+
+@needs_library
+def test_what_is_no_number_is_null_as_in_sqlite(tmp_path: Path) -> None:
+    """SQL cannot store a NaN, but a file can hold one."""
+    path = tmp_path / "nan.sqlite"
+    with closing(sqlite3.connect(path)) as db:
+        db.execute("CREATE TABLE t (a REAL)")
+        db.execute("INSERT INTO t VALUES (1.5)")
+        db.commit()
+    path.write_bytes(path.read_bytes().replace(struct.pack(">d", 1.5), struct.pack(">d", math.nan)))
+    kinds: dict[str, Kind] = {"a": "float"}
+    assert decoded(path, kinds) == queried(path, kinds) == [(None,)]
 
 
 @needs_library
