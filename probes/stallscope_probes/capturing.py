@@ -23,6 +23,7 @@ from stallscope_probes.device.machine import UnavailableError, open_machine
 from stallscope_probes.gains import Timing
 from stallscope_probes.recording import BASE, TRACE_OPTIONS, clean_environment, groups, record
 from stallscope_probes.samples import Provenance, move_in, write_expected, write_manifest
+from stallscope_probes.scaling import UNSCALED
 
 Progress = Callable[[str], None]
 REPORT, RECORDS = ".nsys-rep", ".jsonl"
@@ -30,10 +31,14 @@ REPORT, RECORDS = ".nsys-rep", ".jsonl"
 
 @dataclass(frozen=True)
 class CaptureOptions:
-    """`nsys` is the program to use (None: the one that is found), `timings` whether to time the repairs too."""
+    """`nsys` is the program to use (None: the one that is found), `timings` whether to time the repairs too.
+
+    `scale_percent` is the size of the workloads, of their own.
+    """
 
     nsys: str | None = None
     timings: bool = True
+    scale_percent: int = UNSCALED
     progress: Progress = lambda _: None
 
 
@@ -51,7 +56,7 @@ def capture(names: Sequence[str], samples: Path, options: CaptureOptions) -> int
     samples.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix="stallscope-probes-") as folder:
         session = Path(folder)
-        for group in groups(names):
+        for group in groups(names, options.scale_percent):
             options.progress(f"recording {len(group.names)} variants ({group.collect})")
             code = record(group, nsys.program, session)
             if code:
@@ -61,7 +66,7 @@ def capture(names: Sequence[str], samples: Path, options: CaptureOptions) -> int
             _run([*untraced, "--arrays", str(session / "arrays"), "--out", str(session / "nothing.jsonl")])
         if options.timings:
             options.progress("timing the repairs without a profiler")
-            _run([*names, "--pairs", "--out", str(session / "pairs.timings")])
+            _run([*names, "--pairs", "--scale", str(options.scale_percent), "--out", str(session / "pairs.timings")])
         return collect(session, samples, nsys, options.progress)
 
 

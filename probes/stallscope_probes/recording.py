@@ -17,6 +17,7 @@ from pathlib import Path
 
 from stallscope_probes.catalogue import select
 from stallscope_probes.contract import Collect
+from stallscope_probes.scaling import UNSCALED
 
 PACKAGES = Path(__file__).resolve().parent.parent
 KEPT_VARIABLES = ("PATH", "LD_LIBRARY_PATH", "CUDA_HOME", "VIRTUAL_ENV")
@@ -42,11 +43,12 @@ class Group:
     collect: Collect
     names: tuple[str, ...]
     environment: Mapping[str, str]
+    scale_percent: int = UNSCALED
 
     def command(self, nsys: str, folder: Path) -> list[str]:
         """The nsys command line; the report becomes `<folder>/<collect>.nsys-rep` (or .qdstrm)."""
         program = [sys.executable, "-m", "stallscope_probes.session"]
-        output = ["--out", str(folder / f"{self.collect}.jsonl"), *self.names]
+        output = ["--out", str(folder / f"{self.collect}.jsonl"), "--scale", str(self.scale_percent), *self.names]
         report = ["-o", str(folder / self.collect), "--force-overwrite=true"]
         return [
             nsys,
@@ -64,7 +66,7 @@ class Group:
         return SECONDS_TO_START + SECONDS_A_VARIANT * len(self.names)
 
 
-def groups(names: Iterable[str]) -> tuple[Group, ...]:
+def groups(names: Iterable[str], scale_percent: int = UNSCALED) -> tuple[Group, ...]:
     """The chosen variants by what has to be traced, small groups first; families that are not traced are left out."""
     members: dict[Collect, list[str]] = {}
     environment: dict[Collect, dict[str, str]] = {}
@@ -72,7 +74,9 @@ def groups(names: Iterable[str]) -> tuple[Group, ...]:
         if family.collect != "nothing":
             members.setdefault(family.collect, []).append(f"{family.name}/{variant.name}")
             environment.setdefault(family.collect, {}).update(family.environment)
-    found = [Group(collect, tuple(variants), environment[collect]) for collect, variants in members.items()]
+    found = [
+        Group(collect, tuple(variants), environment[collect], scale_percent) for collect, variants in members.items()
+    ]
     return tuple(sorted(found, key=lambda group: len(group.names)))
 
 
@@ -117,9 +121,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("names", nargs="*")
     parser.add_argument("--nsys", required=True)
     parser.add_argument("--folder", type=Path, required=True)
+    parser.add_argument("--scale", type=int, default=UNSCALED, metavar="PERCENT")
     options = parser.parse_args(arguments)
     codes = []
-    for group in groups(options.names):
+    for group in groups(options.names, options.scale):
         codes.append(record(group, options.nsys, options.folder))
         sys.stdout.write(f"{group.collect}: {len(group.names)} variants, exit code {codes[-1]}\n")
         sys.stdout.flush()

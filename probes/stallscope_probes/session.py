@@ -18,6 +18,7 @@ from typing import Any
 from stallscope_probes.catalogue import UnknownProbeError, select
 from stallscope_probes.device.machine import Machine, UnavailableError, open_machine
 from stallscope_probes.run import RunOptions, run_variant
+from stallscope_probes.scaling import UNSCALED, scaled
 from stallscope_probes.timing import time_pair
 
 EXIT_USAGE = 2
@@ -26,12 +27,16 @@ EXIT_UNAVAILABLE = 4
 
 @dataclass(frozen=True)
 class SessionOptions:
-    """`pairs` times every bad variant against its repair instead of running all variants; `out` is appended to."""
+    """`pairs` times every bad variant against its repair instead of running all variants; `out` is appended to.
+
+    `scale_percent` is the size of the workloads, of their own.
+    """
 
     device: str = "cuda"
     pairs: bool = False
     run: RunOptions = field(default_factory=RunOptions)
     out: Path | None = None
+    scale_percent: int = UNSCALED
 
 
 def run_session(names: Sequence[str], options: SessionOptions) -> int:
@@ -42,7 +47,7 @@ def run_session(names: Sequence[str], options: SessionOptions) -> int:
     """
     select(names)
     machine = open_machine(options.device)
-    lines = _timings(machine, names) if options.pairs else _records(machine, names, options.run)
+    lines = _timings(machine, names, options) if options.pairs else _records(machine, names, options)
     count = 0
     for line in lines:
         text = json.dumps(line, sort_keys=True) + "\n"
@@ -59,7 +64,7 @@ def run_session(names: Sequence[str], options: SessionOptions) -> int:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run what the command line names; returns the exit code."""
     given = _parser().parse_args(arguments)
-    options = SessionOptions(given.device, given.pairs, RunOptions(given.repeats, given.arrays), given.out)
+    options = SessionOptions(given.device, given.pairs, RunOptions(given.repeats, given.arrays), given.out, given.scale)
     try:
         run_session(given.names, options)
     except UnavailableError as reason:
@@ -69,16 +74,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return 0
 
 
-def _records(machine: Machine, names: Sequence[str], options: RunOptions) -> Iterator[dict[str, Any]]:
+def _records(machine: Machine, names: Sequence[str], options: SessionOptions) -> Iterator[dict[str, Any]]:
     for family, variant in select(names):
-        yield run_variant(machine, family, variant, options).as_dict()
+        yield run_variant(machine, family, scaled(variant, options.scale_percent), options.run).as_dict()
 
 
-def _timings(machine: Machine, names: Sequence[str]) -> Iterator[dict[str, Any]]:
+def _timings(machine: Machine, names: Sequence[str], options: SessionOptions) -> Iterator[dict[str, Any]]:
     families = {family.name: family for family, _ in select(names) if family.collect != "nothing"}
     for family in families.values():
         for bad, fixed in family.pairs():
-            yield time_pair(machine, family, bad, fixed).as_dict()
+            sides = (scaled(bad, options.scale_percent), scaled(fixed, options.scale_percent))
+            yield time_pair(machine, family, *sides).as_dict()
 
 
 def _stop(message: str, code: int) -> int:
@@ -92,6 +98,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--device", choices=("cuda", "cpu"), default="cuda")
     parser.add_argument("--repeats", type=int, default=None)
     parser.add_argument("--pairs", action="store_true", help="time bad against fixed, interleaved, instead")
+    parser.add_argument("--scale", type=int, default=UNSCALED, metavar="PERCENT", help="sizes and durations")
     parser.add_argument("--arrays", type=Path, help="keep the results that are compared with a reference here")
     parser.add_argument("--out", type=Path, help="append JSON lines to this file")
     return parser

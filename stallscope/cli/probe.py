@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -66,11 +66,13 @@ def run(*, names: tuple[str, ...], device: str, repeats: int | None, pairs: bool
 @click.option("-o", "--output", default=SAMPLES, metavar="FOLDER", help=f"Folder of the samples (default: {SAMPLES}).")
 @click.option("--nsys", metavar="PROGRAM", help="The nsys to record with instead of the one that is found.")
 @click.option("--timings/--no-timings", default=True, help="Time the repairs too, without a profiler (default: yes).")
+@click.option("--scale", type=click.IntRange(10, 400), default=100, metavar="PERCENT", help="Sizes and durations.")
 @click.option("--from", "session", metavar="FOLDER", help="Take the reports of this folder; record nothing.")
-def capture(*, names: tuple[str, ...], output: str, nsys: str | None, timings: bool, session: str | None) -> None:
+def capture(*, names: tuple[str, ...], output: str, session: str | None, nsys: str | None, **how: Any) -> None:
     """Record variants with nsys, in a clean environment, and keep each one's part as a small labelled export.
 
-    --from takes what `python -m stallscope_probes.recording` left on another machine.
+    --from takes what `python -m stallscope_probes.recording` left on another machine; --scale records the same
+    workloads at another size.
     """
     from stallscope_probes.capturing import CaptureOptions, collect
     from stallscope_probes.capturing import capture as record
@@ -83,7 +85,7 @@ def capture(*, names: tuple[str, ...], output: str, nsys: str | None, timings: b
             raise UsageError("there is no such folder", file=Path(session).name)
         count = collect(Path(session), Path(output), find_nsys(nsys), _tell)
     else:
-        count = record(chosen, Path(output), CaptureOptions(nsys=nsys, timings=timings, progress=_tell))
+        count = record(chosen, Path(output), CaptureOptions(nsys, how["timings"], how["scale"], _tell))
     click.echo(f"{count} captures in {output}", err=True)
 
 

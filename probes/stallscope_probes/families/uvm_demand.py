@@ -32,6 +32,8 @@ class _Managed:
         import torch
 
         self._machine = machine
+        self._threads = torch.get_num_threads()
+        torch.set_num_threads(1)  # faults of several threads reach nsys 2023.4 out of order, and it then drops them
         self.size_bytes = machine.size(params["mib"] << 20) if machine.kind == "cuda" else 1 << 16
         self.block: Block = machine.memory.managed(REGIONS * self.size_bytes)
         self.values = self.block.tensor()
@@ -50,8 +52,11 @@ class _Managed:
         return self.values[index % REGIONS * count :][:count]
 
     def close(self) -> None:
+        import torch
+
         self._machine.synchronize()
         self._machine.memory.free(self.block)
+        torch.set_num_threads(self._threads)
 
     def add_up(self, index: int) -> None:
         grid = 2 * self._machine.processors
