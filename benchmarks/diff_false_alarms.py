@@ -25,7 +25,7 @@ from stallscope.model.analysis import Analysis
 from stallscope.model.comparison import Comparison
 from stallscope.model.workload import StepSeries
 
-SAMPLES = Path(__file__).resolve().parent.parent / "sample_traces"
+SAMPLES = Path(__file__).resolve().parent.parent / "sample_traces" / "h200"
 MIN_STEPS = 15
 BLOCK = 5
 RUNS = 5

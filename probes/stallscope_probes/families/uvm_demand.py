@@ -8,13 +8,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from stallscope_probes.contract import Build, Family, Params, Variant, Workload
+from stallscope_probes.contract import Build, Family, Params, Variant, Workload, but
 from stallscope_probes.device.machine import Block, Machine
 from stallscope_probes.load import THREADS, Load
 
 MUST_NOT = ("launch.gap", "alloc.sync", "uvm.thrash", "uvm.evict", "copy.pageable")
 REGIONS = 160
 SYNCS = ("sync.device", "sync.stream")
+AFTER_THE_SYNC = ("host.busy", "launch.gap")
 
 
 class _Region:
@@ -130,8 +131,8 @@ FAMILY = Family(
             _host_reads(prefetch=False),
             {"mib": 2},
             ("uvm.fault_cpu",),
-            ("uvm.fault_gpu", *MUST_NOT),
-            SYNCS,
+            ("uvm.fault_gpu", *but(MUST_NOT, "launch.gap")),
+            (*SYNCS, *AFTER_THE_SYNC),
             "host_prefetched",
             managed_bytes=REGIONS * (2 << 20),
         ),
@@ -142,6 +143,7 @@ FAMILY = Family(
             {"mib": 2},
             (),
             ("uvm.fault_gpu", "uvm.fault_cpu", *MUST_NOT),
+            ("copy.exposed",),
             managed_bytes=REGIONS * (2 << 20),
         ),
         Variant(
@@ -150,8 +152,8 @@ FAMILY = Family(
             _host_reads(prefetch=True),
             {"mib": 2},
             (),
-            ("uvm.fault_gpu", *MUST_NOT),
-            (*SYNCS, "host.busy", "uvm.fault_cpu"),
+            ("uvm.fault_gpu", *but(MUST_NOT, "launch.gap")),
+            (*SYNCS, *AFTER_THE_SYNC, "uvm.fault_cpu"),
             managed_bytes=REGIONS * (2 << 20),
         ),
         Variant(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from stallscope_probes.contract import Family, Params, Variant, Workload
+from stallscope_probes.contract import Family, Params, Variant, Workload, but
 from stallscope_probes.device.machine import Machine
 from stallscope_probes.load import THREADS
 
@@ -63,8 +63,8 @@ FAMILY = Family(
             _build,
             {"kib": 1024, "turns": 3, "on_host": 1, "host_writes": 1},
             (),
-            ("uvm.thrash", *MUST_NOT),
-            ("sync.device", "host.busy", "uvm.fault_cpu", "link.zero_copy"),
+            ("uvm.thrash", *but(MUST_NOT, "launch.gap")),
+            ("sync.device", "host.busy", "launch.gap", "uvm.fault_cpu", "link.zero_copy"),
             managed_bytes=1 << 20,
         ),
         Variant(
@@ -73,8 +73,8 @@ FAMILY = Family(
             _build,
             {"kib": 1024, "turns": 3, "on_host": 0, "host_writes": 0},
             (),
-            ("uvm.thrash", *MUST_NOT),
-            ("sync.device", "uvm.fault_gpu"),
+            ("uvm.thrash", *but(MUST_NOT, "launch.gap")),
+            ("sync.device", "launch.gap", "uvm.fault_gpu"),
             managed_bytes=1 << 20,
         ),
     ),
