@@ -15,7 +15,7 @@ from stallscope.experiments.kernel_changes import kernel_changes
 from stallscope.experiments.predictions import judge
 from stallscope.experiments.runs import Run, distinct
 from stallscope.experiments.samples import Samples, gather
-from stallscope.experiments.verdicts import CONFIDENCE, MARGIN, Thresholds, delta, thresholds
+from stallscope.experiments.verdicts import CONFIDENCE, MARGIN, Thresholds, Unseen, delta, thresholds, widened
 from stallscope.model.analysis import Analysis, Tool
 from stallscope.model.comparison import Comparison, Delta, Noise, Reason, Side
 from stallscope.model.units import duration
@@ -66,9 +66,11 @@ def _measured(
         return Comparison(
             tool=tool, verdict="inconclusive", headline=reason.message, base=sides[0], head=sides[1], reasons=(reason,)
         )
+    unseen = _unseen(samples)
     limits, difference = _limits(samples), mean_difference(*durations, CONFIDENCE[samples.basis], samples.sampling)
+    waits = _waits(samples, limits, unseen)
+    limits = widened(limits, unseen.of_step())
     step = delta(_mean(durations[0]), _mean(durations[1]), difference, limits)
-    waits = _waits(samples, limits)
     judged = judge(samples.runs[0], step, waits, options.tested, numerics_passed=options.numerics_passed)
     return Comparison(
         tool=tool,
@@ -93,16 +95,31 @@ def _limits(samples: Samples) -> Thresholds:
     return thresholds(_mean(base), error, len(base), "runs" if samples.basis == "runs" else "steps")
 
 
-def _waits(samples: Samples, limits: Thresholds) -> dict[str, Delta]:
+def _unseen(samples: Samples) -> Unseen:
+    """Several runs a side show what runs differ by; one run a side does not."""
+    if samples.basis == "runs":
+        return Unseen()
+    charges = {wait: samples.charged(wait) for wait in _charged_ids(samples)}
+    base, head = ({wait: _mean(sides[side]) for wait, sides in charges.items()} for side in (0, 1))
+    return Unseen.of(base).larger(Unseen.of(head))
+
+
+def _waits(samples: Samples, limits: Thresholds, unseen: Unseen) -> dict[str, Delta]:
     """Every charged id. Ids large enough to get a verdict share the confidence between them (Bonferroni)."""
-    ids = sorted({wait for side in samples.runs for run in side for wait in run.charged_ids})
-    charges = {wait: samples.charged(wait) for wait in ids}
-    sizeable = [w for w, (base, head) in charges.items() if max(_mean(base), _mean(head)) >= limits.band_ns]
+    charges = {wait: samples.charged(wait) for wait in _charged_ids(samples)}
+    sizes = {wait: max(_mean(base), _mean(head)) for wait, (base, head) in charges.items()}
+    sizeable = [wait for wait, size in sizes.items() if size >= limits.band_ns]
     confidence = 1 - (1 - CONFIDENCE[samples.basis]) / max(len(sizeable), 1)
-    return {
-        wait: delta(_mean(base), _mean(head), mean_difference(base, head, confidence, samples.sampling), limits)
-        for wait, (base, head) in charges.items()
-    }
+    rows = {}
+    for wait, (base, head) in charges.items():
+        difference = mean_difference(base, head, confidence, samples.sampling)
+        band = unseen.of_row(wait, sizes[wait]) if samples.basis != "runs" else 0.0
+        rows[wait] = delta(_mean(base), _mean(head), difference, widened(limits, band))
+    return rows
+
+
+def _charged_ids(samples: Samples) -> list[str]:
+    return sorted({wait for side in samples.runs for run in side for wait in run.charged_ids})
 
 
 def _mean(values: FloatArray) -> float:

@@ -5,7 +5,7 @@ import pytest
 from build_runs import finding, run
 
 from stallscope.experiments.diff import DiffOptions, compare
-from stallscope.experiments.verdicts import STEPS_FLOOR
+from stallscope.experiments.verdicts import DEVICE_UNSEEN, HOST_UNSEEN, STEPS_FLOOR, Unseen
 from stallscope.model.analysis import Analysis
 from stallscope.model.comparison import Comparison
 
@@ -63,6 +63,30 @@ def test_change_below_the_band_is_no_change() -> None:
     base = run({"ok.compute": [100_000] * 40})
     head = run({"ok.compute": [round(100_000 * (1 + STEPS_FLOOR / 2))] * 40})
     assert compare([base], [head]).verdict == "unchanged"
+
+
+def test_one_run_a_side_claims_no_change_that_two_runs_may_differ_by() -> None:
+    """The host's share varies by up to three quarters between runs, which the steps of one run cannot show."""
+    base, slower = noisy(50_000, seed=1), noisy(80_000, seed=2)
+    assert compare([base], [slower]).verdict == "inconclusive"
+    repeats = [noisy(gap, seed=10 + k, name=f"{gap}-{k}.sqlite") for gap in (50_000, 80_000) for k in range(5)]
+    assert compare(repeats[:5], repeats[5:]).verdict == "regressed"
+
+
+def test_work_of_the_device_needs_no_such_allowance() -> None:
+    base, slower = noisy(500, seed=1), noisy(500, seed=2, compute=110_000)
+    assert compare([base], [slower]).waits["ok.compute"].verdict == "regressed"
+
+
+def test_unseen_variation_is_that_of_the_side_that_varies_more() -> None:
+    base = Unseen.of({"launch.gap": 100.0, "uvm.fault_gpu": 300.0, "copy.exposed": 400.0, "ok.compute": 9_000.0})
+    head = Unseen.of({"sync.stream": 200.0, "ok.compute": 9_000.0})
+    both = base.larger(head)
+    assert (base.host_ns, base.device_ns) == (HOST_UNSEEN * 100, DEVICE_UNSEEN * 500)
+    assert (both.host_ns, both.device_ns) == (HOST_UNSEEN * 200, DEVICE_UNSEEN * 500)
+    assert both.of_row("launch.gap", 1.0) == HOST_UNSEEN * 200
+    assert both.of_row("uvm.fault_gpu", 10.0) == DEVICE_UNSEEN * 10
+    assert both.of_row("ok.compute", 9_000.0) == 0
 
 
 def test_more_noise_than_the_margin_is_inconclusive_and_not_unchanged() -> None:
@@ -153,8 +177,9 @@ def test_changed_kernel_is_listed_with_its_time_a_step() -> None:
 )
 def test_prediction_of_a_removed_wait_is_judged(head: dict[str, list[int]], outcome: str) -> None:
     predicted = finding("launch.gap", 50_000 * 20, low=15_000 * 20)
-    base = run({"launch.gap": [50_000] * 20, "ok.compute": [100_000] * 20}, findings=[predicted])
-    found = compare([base], [run(head)])
+    before = {"launch.gap": [50_000] * 20, "ok.compute": [100_000] * 20}
+    base = [run(before, findings=[predicted], name=f"base{k}.sqlite") for k in range(5)]
+    found = compare(base, [run(head, name=f"head{k}.sqlite") for k in range(5)])
     assert [(p.finding, p.verdict) for p in found.predictions] == [("F-launch.gap", outcome)]
 
 

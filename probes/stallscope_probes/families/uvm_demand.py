@@ -135,6 +135,7 @@ FAMILY = Family(
             (*SYNCS, *AFTER_THE_SYNC),
             "host_prefetched",
             managed_bytes=REGIONS * (2 << 20),
+            gain_note="unprofiled, a prefetch of these pages inside the step takes as long as faulting them in",
         ),
         Variant(
             "prefetched",
