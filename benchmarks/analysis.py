@@ -1,9 +1,11 @@
 """Time and memory of a whole analysis, as ratios to a full SQL scan and to `nsys stats`, on one file in one run.
 
-    python benchmarks/analysis.py [KERNELS] [--trace FILE]
+    python benchmarks/analysis.py [KERNELS] [--trace FILE] [--large [FILE]] [--rounds N] [--no-nsys]
 
-Every command is a process of its own and is run in turn, ROUNDS times; medians are printed. Ratios hold when the
-machine's speed drifts, seconds do not. `nsys stats` is left out where no nsys is found.
+Every command is a process of its own and is run in turn, N times; medians are printed. Ratios hold when the machine's
+speed drifts, seconds do not; where other programs share the cores, compare processor seconds. `nsys stats` is left out
+where no nsys is found. `--large` adds a second trace (ten times as many kernels, or the given file) and prints how the
+time grows with the events.
 """
 
 from __future__ import annotations
@@ -21,13 +23,14 @@ from pathlib import Path
 
 from synthetic_trace import make
 
-ROUNDS = 3
 SCAN = """
 import sqlite3, sys
 db = sqlite3.connect(f"file:{sys.argv[1]}?mode=ro&immutable=1", uri=True)
 for table in ("CUPTI_ACTIVITY_KIND_KERNEL", "CUPTI_ACTIVITY_KIND_RUNTIME"):
-    print(db.execute(f"SELECT count(*), sum(start) FROM {table}").fetchone())
+    print(*db.execute(f"SELECT count(*), sum(start) FROM {table}").fetchone())
 """
+ANALYSIS = "stallscope analyze"
+STATS = "cuda_gpu_kern_sum"
 
 
 @dataclass
@@ -51,41 +54,93 @@ class Command:
         self.cpu_s.append(usage.ru_utime + usage.ru_stime)
         self.peak_mb = max(self.peak_mb, usage.ru_maxrss / 1024)
 
+    @property
+    def wall(self) -> float:
+        """Median wall time, seconds."""
+        return statistics.median(self.wall_s)
 
-def competitors(trace: Path) -> list[Command]:
+    @property
+    def cpu(self) -> float:
+        """Median processor time, seconds."""
+        return statistics.median(self.cpu_s)
+
+
+@dataclass(frozen=True)
+class Measured:
+    """What the competitors took on one trace of so many kernels and calls."""
+
+    trace: Path
+    kernels: int
+    calls: int
+    commands: tuple[Command, ...]
+
+    @property
+    def analysis(self) -> Command:
+        """The command under test."""
+        return next(command for command in self.commands if command.label == ANALYSIS)
+
+    def print(self) -> None:
+        """The table, in relation to the scan, which is the first command."""
+        rounds = len(self.analysis.wall_s)
+        size = self.trace.stat().st_size / 1e6
+        print(f"{size:.0f} MB, {self.kernels:,} kernels, {self.calls:,} calls, median of {rounds}")
+        print(f"{'':30}{'wall s':>9}{'× scan':>8}{'cpu s':>9}{'× scan':>8}{'peak MB':>9}")
+        scan = self.commands[0]
+        for c in self.commands:
+            wall, cpu = f"{c.wall:9.2f}{c.wall / scan.wall:8.1f}", f"{c.cpu:9.2f}{c.cpu / scan.cpu:8.1f}"
+            print(f"{c.label:30}{wall}{cpu}{c.peak_mb:9.0f}")
+
+
+def competitors(trace: Path, *, nsys_too: bool) -> tuple[Command, ...]:
     """The scan first: the others are put in relation to it."""
     stallscope = [sys.executable, "-m", "stallscope", "analyze", str(trace), "--no-cache", "--format", "json"]
-    found = [
-        Command("full SQL scan", [sys.executable, "-c", SCAN, str(trace)]),
-        Command("stallscope analyze", stallscope),
-    ]
+    found = [Command("full SQL scan", [sys.executable, "-c", SCAN, str(trace)]), Command(ANALYSIS, stallscope)]
     nsys = os.environ.get("STALLSCOPE_NSYS") or shutil.which("nsys")
-    if nsys:
-        report = [nsys, "stats", "--report", "cuda_gpu_kern_sum", "--format", "csv", str(trace)]
-        found.append(Command("nsys stats, one report", report))
-    return found
+    if nsys and nsys_too:
+        report = [nsys, "stats", "--report", STATS, "--format", "csv", str(trace)]
+        found.append(Command(f"nsys stats {STATS}", report))
+    return tuple(found)
+
+
+def measure(trace: Path, rounds: int, *, nsys_too: bool) -> Measured:
+    """Run every competitor on the trace."""
+    commands = competitors(trace, nsys_too=nsys_too)
+    counted = subprocess.run(commands[0].argv, capture_output=True, text=True, check=True).stdout.splitlines()
+    for _ in range(rounds):
+        for command in commands:
+            command.run()
+    kernels, calls = (int(line.split()[0]) for line in counted)
+    return Measured(trace, kernels, calls, commands)
+
+
+def growth(small: Measured, large: Measured) -> str:
+    """How the time of the analysis grows with the events."""
+    events = (large.kernels + large.calls) / (small.kernels + small.calls)
+    wall, cpu = large.analysis.wall / small.analysis.wall, large.analysis.cpu / small.analysis.cpu
+    return f"{events:.1f} times the events take {wall:.1f} times the wall time, {cpu:.1f} times the processor time"
 
 
 def main() -> None:
-    """Make the trace, run the competitors in turn, print the table."""
+    """Make the traces, run the competitors in turn, print the tables."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("kernels", nargs="?", type=int, default=1_000_000)
     parser.add_argument("--trace", type=Path)
+    parser.add_argument("--large", type=Path, nargs="?", const=Path())
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--no-nsys", action="store_true")
     chosen = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
-        trace = chosen.trace or Path(folder) / "synthetic.sqlite"
-        if chosen.trace is None:
-            make(trace, chosen.kernels)
-        commands = competitors(trace)
-        for _ in range(ROUNDS):
-            for command in commands:
-                command.run()
-        print(f"{trace.name}: {trace.stat().st_size / 1e6:.0f} MB, {chosen.kernels:,} kernels, median of {ROUNDS}")
-        print(f"{'':24}{'wall s':>9}{'cpu s':>9}{'× scan':>9}{'peak MB':>9}")
-        scan = statistics.median(commands[0].wall_s)
-        for c in commands:
-            wall, cpu = statistics.median(c.wall_s), statistics.median(c.cpu_s)
-            print(f"{c.label:24}{wall:9.2f}{cpu:9.2f}{wall / scan:9.1f}{c.peak_mb:9.0f}")
+        traces = [chosen.trace] if chosen.large is None else [chosen.trace, chosen.large]
+        measured = []
+        for times, given in zip((1, 10), traces, strict=False):
+            trace = given
+            if trace in (None, Path()):
+                trace = Path(folder) / f"synthetic{times}.sqlite"
+                make(trace, chosen.kernels * times)
+            measured.append(measure(trace, chosen.rounds, nsys_too=not chosen.no_nsys))
+            measured[-1].print()
+        if len(measured) > 1:
+            print(growth(*measured))
 
 
 if __name__ == "__main__":
