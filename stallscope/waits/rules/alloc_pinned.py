@@ -73,7 +73,7 @@ def _held_up(view: View) -> Claims:
     """
     gaps, calls = view.gaps, view.calls
     rows = np.flatnonzero((calls.kind == CallKind.ALLOC_PINNED) & (calls.end_ns - calls.start_ns >= CONTENDED_NS))
-    process = view.operations.process[gaps.after]
+    process = view.operations.process[gaps.after] if len(rows) else gaps.after[:0]
     parts = []
     for owner in np.unique(calls.process[rows]):
         mine = rows[calls.process[rows] == owner]
