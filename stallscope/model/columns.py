@@ -136,14 +136,18 @@ class Table:
         """The column as a numpy array (no copy where polars allows it), kept for the next reader."""
         found = self._arrays.get(name)
         if found is None:
-            if self._frame is not None:
-                found = self._frame.get_column(name).to_numpy()
-            else:
-                made = self._pending.get(name)  # None: another thread was faster
-                found = self._arrays[name] if made is None else self._checked(name, made())
-            self._arrays[name] = found
+            found = self._arrays[name] = self.read(name)
             self._pending.pop(name, None)  # with all that only it kept
         return found
+
+    def read(self, name: str) -> npt.NDArray[Any]:
+        """The same, but a column that has to be made is not kept: for long ones that are looked at once."""
+        if name in self._arrays:
+            return self._arrays[name]
+        if self._frame is not None:
+            return self._frame.get_column(name).to_numpy()
+        make = self._pending.get(name)  # None: another thread was faster
+        return self._arrays[name] if make is None else self._checked(name, make())
 
     def take(self, rows: npt.NDArray[Any]) -> Self:
         """The given rows (indices or a boolean mask), in that order; each column is taken when it is read."""

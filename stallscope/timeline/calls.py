@@ -122,13 +122,14 @@ def kinds_of(names: Names) -> npt.NDArray[np.int8]:
 def host_calls(calls: ApiCalls, names: Names) -> HostCalls:
     """Sort by thread and time, classify, and mark the outermost calls."""
     ordered = calls.take(grouped_order(calls.thread, calls.start_ns, calls.end_ns, longest_first=True))
-    columns = {name: partial(ordered.array, name) for name in ApiCalls.COLUMNS}
-    return HostCalls.lazily(
+    columns = {name: partial(ordered.read, name) for name in ApiCalls.COLUMNS}
+    found = HostCalls.lazily(
         len(ordered),
         **columns,
-        kind=lambda: kinds_of(names)[ordered.name],
-        outer=lambda: _outermost(ordered.thread, ordered.start_ns, ordered.end_ns),
+        kind=lambda: kinds_of(names).take(found.name),
+        outer=lambda: _outermost(found.thread, found.start_ns, found.end_ns),
     )
+    return found
 
 
 def _outermost(thread: npt.NDArray[np.int32], starts: Int64Array, ends: Int64Array) -> npt.NDArray[np.bool_]:

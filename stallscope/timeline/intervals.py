@@ -25,8 +25,9 @@ class IntervalSet(NamedTuple):
     ends: Int64Array
 
     def head(self, size: int) -> IntervalSet:
-        """The first intervals. Memory behind them that was never written to costs nothing."""
-        return IntervalSet(self.starts[:size], self.ends[:size])
+        """The first intervals, copied where most of the memory that they were made in would be kept for nothing."""
+        starts, ends = self.starts[:size], self.ends[:size]
+        return IntervalSet(starts.copy(), ends.copy()) if 2 * size < len(self.starts) else IntervalSet(starts, ends)
 
     def total_ns(self) -> int:
         """Measure of the set."""

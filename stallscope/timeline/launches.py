@@ -25,8 +25,9 @@ def launch_rows(operations: Operations, calls: HostCalls) -> Int64Array:
     if native is not None and len(calls) and len(operations):
         highest = int(max(calls.process.max(), operations.process.max())) + 1
         found = np.empty(len(operations), np.int64)
-        wanted = halves(operations.process), words(operations.correlation), len(operations)
-        keys = halves(calls.process), words(calls.correlation), len(calls)
+        # Nobody else asks for the ids of a large trace.
+        wanted = halves(operations.process), words(operations.read("correlation")), len(operations)
+        keys = halves(calls.process), words(calls.read("correlation")), len(calls)
         if native("launches", *keys, *wanted, highest, _DENSE_LIMIT, found) != TOO_WIDE:
             return found
     return _launch_rows(operations, calls)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 
 from stallscope.model.columns import NO_ROW
@@ -28,12 +30,13 @@ def _union(timeline: Timeline, kinds: tuple[OperationKind, ...]) -> Claims:
         rows = slice(window.first, window.after)
         wanted = is_one_of(operations.kind[rows], kinds)
         merged = union(operations.start_ns[rows][wanted], operations.end_ns[rows][wanted])
-        parts.append((merged.starts, merged.ends, np.full(len(merged.starts), window.device)))
+        parts.append((merged.starts, merged.ends, np.full(len(merged.starts), window.device, np.int32)))
     starts, ends, device = (
         (np.concatenate([p[i] for p in parts]) if parts else np.empty(0, np.int64)) for i in range(3)
     )
-    none = np.full(len(starts), NO_ROW)
-    return Claims.of(
+    none = partial(np.full, len(starts), NO_ROW)
+    return Claims.lazily(
+        len(starts),
         start_ns=starts,
         end_ns=ends,
         device=device,
