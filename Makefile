@@ -6,8 +6,9 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 DEMO_TRACE ?= sample_traces/h200/py_alloc_sync.sqlite
 PYTEST_ARGS ?=
+MUTANTS ?= 400
 
-.PHONY: golden help demo test check format schema readme docs audit sbom clean
+.PHONY: mutation golden help demo test check format schema readme docs audit sbom clean
 
 help:
 	@echo 'make demo     analyze a bundled capture of an H200 and print the report'
@@ -20,6 +21,7 @@ help:
 	@echo 'make audit    ask for known vulnerabilities of what is installed'
 	@echo 'make sbom     write a CycloneDX bill of materials, build/sbom.json'
 	@echo 'make golden   write the analyses of the sample traces, the schema and the example again'
+	@echo 'make mutation  plant small faults in timeline and waits and count those that the tests notice'
 	@echo 'make clean    remove the virtual environment and the caches'
 
 demo: $(VENV)/.installed
@@ -48,6 +50,11 @@ schema:
 
 golden: schema readme
 	$(BIN)/python tools/golden.py
+
+mutation:
+	$(BIN)/python benchmarks/mutation.py cover
+	$(BIN)/python benchmarks/mutation.py run --sample $(MUTANTS)
+	$(BIN)/python benchmarks/mutation.py report
 
 readme:
 	$(BIN)/python tools/readme.py

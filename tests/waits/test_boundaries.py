@@ -7,6 +7,7 @@ from build import TraceBuilder
 from diagnose import analysis, charges, finding, outcome
 
 from stallscope.model.events import CopyKind, MemoryKind
+from stallscope.waits.runner import GRAPH_REFUSAL
 
 NS = 0.001
 """A nanosecond in the builder's microseconds."""
@@ -171,3 +172,15 @@ def test_the_low_end_is_three_tenths_and_the_high_end_leaves_a_floor() -> None:
     assert found.wait_ns == 1_000_000
     assert found.recoverable_ns.low == int(found.recoverable_ns.high * 0.3)
     assert found.share == 0.1
+
+
+@pytest.mark.parametrize("wait", ["launch.gap", "host.busy", "sync.stream"])
+def test_idle_rules_refuse_where_graph_replays_are_hidden(wait: str) -> None:
+    build = TraceBuilder(graph_trace="graph")
+    build.call("cudaGraphLaunch", 0, 5, correlation=1)
+    build.launch(50, 55, correlation=2)
+    build.kernel(60, 70, correlation=2)
+    build.launch(90, 95, correlation=3)
+    build.kernel(100, 110, correlation=3)
+    assert outcome(build, wait) == ("not_applicable", GRAPH_REFUSAL)
+    assert charges(build) == {"unknown.unattributed": 30}

@@ -96,7 +96,11 @@ def test_slow_stream_ordered_allocations_around_syncs_are_pool_trim() -> None:
     build = pool([64, 32, 64, 32, 64])
     assert charges(build)["alloc.pool_trim"] == 4 * 200
     assert finding(build, "alloc.pool_trim").evidence_level == "supported"
+    shrinks = {e.label: e.value for e in finding(build, "alloc.pool_trim").evidence}["times a pool shrank"]
+    assert shrinks == 2
     assert finding(pool([64] * 5), "alloc.pool_trim").evidence_level == "indicated"
+    emptied = finding(pool([64, 0, 64, 64, 64]), "alloc.pool_trim")
+    assert {e.label: e.value for e in emptied.evidence}["times a pool shrank"] == 1
 
 
 def test_stream_ordered_allocations_out_of_the_pool_cost_nothing() -> None:
