@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
@@ -24,7 +25,7 @@ def nanoseconds(texts: Iterable[msgspec.Raw]) -> tuple[Int64Array, npt.NDArray[n
 
     Decimal arithmetic all the way: a double near 1.7e15 µs has a step of 0.25 µs.
     """
-    plain = pl.Series([str(text, "latin-1") for text in texts], dtype=pl.String)
+    plain = _strings(list(texts))
     exact = plain.cast(_MICROSECONDS, strict=False)
     if exact.null_count():  # absent, no number, or a number in quotes
         exact = plain.str.strip_chars('"').cast(_MICROSECONDS, strict=False)
@@ -33,12 +34,27 @@ def nanoseconds(texts: Iterable[msgspec.Raw]) -> tuple[Int64Array, npt.NDArray[n
     return whole.to_numpy(), known
 
 
+def _strings(texts: list[msgspec.Raw]) -> pl.Series:
+    """One string a text. A number holds no line break, so one text of all of them can be taken apart again."""
+    lines = pl.Series([b"\n".join(texts).decode("latin-1")]).str.split("\n").explode()
+    if len(lines) == len(texts):
+        return lines
+    return pl.Series([str(text, "latin-1") for text in texts], dtype=pl.String)
+
+
 def integers(values: Sequence[Any], missing: int = 0) -> Int64Array:
     """Numbers as int64; strings are parsed, what is no number (or too large for int64) is `missing`."""
     try:
-        return np.array([missing if v is None else v for v in values], dtype=np.int64)
+        return np.array(either(values, itertools.repeat(missing)), dtype=np.int64)
     except (TypeError, ValueError, OverflowError):
         return np.array([integer(v, missing) for v in values], dtype=np.int64)
+
+
+def either(values: Sequence[Any], others: Iterable[Any]) -> Sequence[Any]:
+    """Each value, or the other one where it is None. Most columns have all of their values or none."""
+    if None not in values:
+        return values
+    return [other if value is None else value for value, other in zip(values, others)]  # noqa: B905 - others may go on
 
 
 def integer(value: Any, missing: int = 0) -> int:
@@ -74,6 +90,20 @@ def match(keys: Int64Array, wanted: Int64Array) -> Int64Array:
     return np.where((wanted > 0) & (keys[row] == wanted), row, NO_ROW)
 
 
+class _Seen(dict[str, int]):
+    """Ids of the strings met so far, the others asked for once. Raises TypeError for what is no string."""
+
+    def __init__(self, identify: Callable[[str], int]) -> None:
+        super().__init__()
+        self._identify = identify
+
+    def __missing__(self, name: str) -> int:
+        if not isinstance(name, str):
+            raise TypeError(name)
+        self[name] = found = self._identify(name)
+        return found
+
+
 class NameTable:
     """Interned strings of one trace in order of appearance; 0 is the empty string."""
 
@@ -86,15 +116,12 @@ class NameTable:
 
     def column(self, texts: Iterable[Any], change: Callable[[str], str] | None = None) -> npt.NDArray[np.int32]:
         """Ids of many strings, each distinct one changed once."""
-        seen: dict[str, int] = {}
-        found = []
-        for text in texts:
-            name = text if isinstance(text, str) else str(text)
-            known = seen.get(name)
-            if known is None:
-                known = seen[name] = self.add(change(name) if change else name)
-            found.append(known)
-        return np.array(found, dtype=np.int32)
+        seen = _Seen(lambda name: self.add(change(name) if change else name))
+        wanted = list(texts)
+        try:
+            return np.array([seen[text] for text in wanted], dtype=np.int32)
+        except TypeError:  # a name that is no string
+            return np.array([seen[text if isinstance(text, str) else str(text)] for text in wanted], dtype=np.int32)
 
     def texts(self) -> tuple[str, ...]:
         """All strings; position = id."""

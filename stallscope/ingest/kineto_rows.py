@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from stallscope.errors import InputError
-from stallscope.ingest.kineto_columns import Int64Array, NameTable, integer, integers, nanoseconds, triples
+from stallscope.ingest.kineto_columns import Int64Array, NameTable, either, integer, integers, nanoseconds, triples
 from stallscope.ingest.kineto_events import Args, Event
 from stallscope.ingest.kineto_names import (
     ACCELERATORS,
@@ -91,34 +91,32 @@ class Rows:
         if not events:
             return
         columns: Columns = {"start_ns": start, "end_ns": start + length}
+        args = [e.args or _NO_ARGS for e in events]
         if category in _DEVICE:
             self.kept_empty += int((length == 0).sum())
-            self._device(columns, events)
+            self._device(columns, events, args)
         else:
             columns["pid"] = integers([e.pid for e in events], NO_ID)
             columns["tid"] = integers([e.tid for e in events], NO_ID)
-        self._own(category, columns, events)
+        self._own(category, columns, events, args)
         if category is Category.KERNEL or category is Category.OPERATOR:
             self._collectives_of(category, events)
             self._kernels += len(events) if category is Category.KERNEL else 0
         self._batches[category].append(columns)
 
-    def _device(self, columns: Columns, events: list[Event]) -> None:
-        args = [e.args or _NO_ARGS for e in events]
-        pids, tids = [e.pid for e in events], [e.tid for e in events]
-        columns["device"] = integers([_first(a.device, p) for a, p in zip(args, pids, strict=True)])
+    def _device(self, columns: Columns, events: list[Event], args: list[Args]) -> None:
+        columns["device"] = integers(either([a.device for a in args], [e.pid for e in events]))
         columns["context"] = integers([a.context for a in args])
-        columns["stream"] = integers([_first(a.stream, t) for a, t in zip(args, tids, strict=True)])
+        columns["stream"] = integers(either([a.stream for a in args], [e.tid for e in events]))
         columns["correlation"] = _correlations(args)
         columns["external"] = _external_ids(args)
 
-    def _own(self, category: Category, columns: Columns, events: list[Event]) -> None:
-        args = [e.args or _NO_ARGS for e in events]
+    def _own(self, category: Category, columns: Columns, events: list[Event], args: list[Args]) -> None:
         if category is Category.KERNEL:
             columns.update(self._kernel(events, args))
         elif category is Category.COPY or category is Category.MEMSET:
             columns["name"] = self.names.column(e.name for e in events)
-            columns["bytes"] = integers([_first(a.bytes_moved, a.size) for a in args], NO_ID)
+            columns["bytes"] = integers(either([a.bytes_moved for a in args], [a.size for a in args]), NO_ID)
         elif category is Category.SYNC:
             columns["name"] = self.names.column(_first(a.sync_kind, e.name) for a, e in zip(args, events, strict=True))
             columns["waits_on"] = integers([a.wait_on_stream for a in args], NO_ID)
@@ -128,7 +126,7 @@ class Rows:
             columns["name"] = self.names.column((e.name for e in events), call_name)
             columns["correlation"] = _correlations(args)
             columns["copy_kind"] = integers([a.kind for a in args], NO_ID)
-            columns["bytes"] = integers([_first(a.bytes_moved, a.size) for a in args], NO_ID)
+            columns["bytes"] = integers(either([a.bytes_moved for a in args], [a.size for a in args]), NO_ID)
         elif category is Category.OVERHEAD:
             columns["name"] = self.names.column(e.name for e in events)
             columns["correlation"] = _correlations(args)
@@ -206,7 +204,7 @@ def _correlations(args: list[Args]) -> Int64Array:
 
 
 def _external_ids(args: list[Args]) -> Int64Array:
-    return np.maximum(integers([_first(a.external_id, a.external_id_lower) for a in args]), 0)
+    return np.maximum(integers(either([a.external_id for a in args], [a.external_id_lower for a in args])), 0)
 
 
 def _communicator(args: Args) -> str:

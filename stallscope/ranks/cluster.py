@@ -27,9 +27,9 @@ WORTH_PROCESSES_BYTES = 400 << 20
 MEMORY_SHARE = 0.8
 CONNECT_S = 10
 
-_MALLOC = {"MALLOC_TRIM_THRESHOLD_": str(64 << 20), "MALLOC_MMAP_THRESHOLD_": str(32 << 20)}
+_MALLOC = {"MALLOC_TRIM_THRESHOLD_": str(1 << 30), "MALLOC_MMAP_THRESHOLD_": str(32 << 20)}
 """Dask makes its workers give every freed 64 KiB back to the system, and glibc then maps every large array anew: four
-times the page faults and a third more time a rank. These are the values that glibc arrives at by itself."""
+times the page faults and a third more time a rank. What a worker has once used for a rank it keeps for the next one."""
 
 Numbered = tuple[int, Outcome]
 """Position of the path, and what became of it."""

@@ -42,7 +42,12 @@ COMPUTE_STREAM, COMM_STREAM = 7, 20
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """What happens. Times in ns; `late` maps a rank to what it is late by in every step (`pauses`: in single steps)."""
+    """What happens. Times in ns; `late` maps a rank to what it is late by in every step (`pauses`: in single steps).
+
+    `group` is the name of the communicator and `first_rank` the number of its first rank: several runs side by side are
+    the tensor, pipeline or expert groups of one. With `garbage` no range covers the time before the launches: that is
+    what a collection of Python's garbage, or any other host work without a name, looks like.
+    """
 
     ranks: int = 8
     steps: int = 30
@@ -62,6 +67,9 @@ class Run:
     first_step: dict[int, int] = field(default_factory=dict)
     sequences: bool = True
     seed: int = 0
+    first_rank: int = 0
+    group: str = "0"
+    garbage: bool = False
 
 
 def simulate(run: Run) -> list[Trace]:
@@ -132,7 +140,7 @@ class _Steps:
 
 
 def _trace(run: Run, rank: int, steps: _Steps, clock: tuple[int, float]) -> Trace:
-    first = run.first_step.get(rank, 0)
+    first, number = run.first_step.get(rank, 0), run.first_rank + rank
     kept = slice(first, None)
     steps = _Steps(*(getattr(steps, name)[kept] for name in ("begin", "loading", "compute", "arrival", "end")))
     count, width = len(steps.begin), run.kernels + 1
@@ -149,17 +157,17 @@ def _trace(run: Run, rank: int, steps: _Steps, clock: tuple[int, float]) -> Trac
     tables = {
         Kernels: _kernels(local, starts, ends, correlation),
         ApiCalls: _calls(local, launch, steps, correlation),
-        NvtxRanges: _ranges(local, steps),
+        NvtxRanges: _ranges(local, steps, loader=not run.garbage),
         Copies: Copies.empty(),
         Memsets: Memsets.empty(),
         Collectives: _collectives(run, count, width, first),
     }
     return Trace(
-        source=Source(name=f"rank{rank}.json", sha256=f"{run.seed}-{rank}", format="kineto", rank=rank),
+        source=Source(name=f"rank{number}.json", sha256=f"{run.seed}-{number}", format="kineto", rank=number),
         devices=(Device(label="GPU 0", uuid="", name="H200"),),
         processes=(Process(pid=1),),
         threads=(Thread(process=0, tid=1),),
-        names=Names(NAMES),
+        names=Names((*NAMES[:GROUP], run.group, *NAMES[GROUP + 1 :])),
         capture=CaptureInfo(graph_trace="node"),
         tables=tables,
     )
@@ -207,12 +215,12 @@ def _calls(local, launch: Int64Array, steps: _Steps, correlation: Int64Array) ->
     )
 
 
-def _ranges(local, steps: _Steps) -> NvtxRanges:  # type: ignore[no-untyped-def] # noqa: ANN001
+def _ranges(local, steps: _Steps, *, loader: bool) -> NvtxRanges:  # type: ignore[no-untyped-def] # noqa: ANN001
     count = len(steps.begin)
     start = np.stack((steps.begin, steps.begin + 100), axis=1)
     end = np.stack((steps.end + 10_000, steps.begin + steps.loading - 100), axis=1)
     zeros = np.zeros(2 * count, np.int64)
-    name = np.tile([STEP, LOADER], count)
+    name = np.tile([STEP, LOADER if loader else STEP], count)
     return NvtxRanges.of(
         start_ns=local(start.ravel()), end_ns=local(end.ravel()), thread=zeros, name=name, domain=zeros
     )

@@ -74,6 +74,39 @@ def test_pauses_of_one_rank_and_of_all_ranks_are_told_apart() -> None:
     )
 
 
+def test_a_pause_without_a_name_on_one_rank_is_its_host_work() -> None:
+    """torchtitan: Python's collector stops one rank for 234 to 327 ms while the others sit in the next collective."""
+    run = Run(pauses={(10, 3): 300_000_000, (20, 3): 250_000_000}, garbage=True)
+    analysis = analyzed(simulate(run))
+    finding = the(analysis, "comm.peer_wait")
+    assert finding.title == "7 ranks wait in collectives for rank 3, held up there by host.busy"
+    assert evidence(finding)["rank 3: host.busy beyond the others before arriving"] > 500e6
+    assert the(analysis, "host.busy").title.endswith("rank 3)")
+
+
+def test_a_pause_of_all_ranks_at_once_makes_nobody_wait_for_another() -> None:
+    """Collections that all ranks run at the same step cost host time everywhere and no waiting."""
+    run = Run(pauses={(step, rank): 100_000_000 for step in (10, 20) for rank in range(8)}, garbage=True)
+    analysis = analyzed(simulate(run))
+    assert not any(f.wait == "comm.peer_wait" and f.severity != "note" for f in analysis.findings)
+    assert the(analysis, "host.busy").title.endswith("(all 8 ranks)")
+    assert the(analysis, "host.busy").wait_ns > 8 * 150_000_000
+
+
+def test_a_late_rank_holds_up_its_own_group_only() -> None:
+    """Two tensor-parallel groups of four: what rank 6 is late by says nothing of ranks 0 to 3."""
+    groups = [
+        *simulate(Run(ranks=4, group="tp0", seed=1)),
+        *simulate(Run(ranks=4, group="tp1", seed=2, first_rank=4, late={2: 2_000_000}, cause="input")),
+    ]
+    analysis = analyzed(groups)
+    finding = the(analysis, "comm.peer_wait")
+    assert finding.title == "3 ranks wait in collectives for rank 6, held up there by input.wait"
+    assert any("not all ranks share a collective" in caveat for caveat in finding.caveats)
+    waiting = {d.rank: d.ledger.get("comm.peer_wait", 0) for d in analysis.devices}
+    assert min(waiting[rank] for rank in (4, 5, 7)) > 10 * max(waiting[rank] for rank in (0, 1, 2, 3, 6))
+
+
 def test_no_straggler_leaves_at_most_a_note() -> None:
     analysis = analyzed(simulate(Run(noise_ns=80_000)))
     finding = the(analysis, "comm.peer_wait")

@@ -56,7 +56,7 @@ def _finding(ranks: Ranks, waits: Arrivals, late: Lateness, causes: list[Cause])
     return Finding(
         id=_stable_id(ranks),
         wait=WAIT,
-        title=_title(ranks, named, causes, late),
+        title=_title(_held_up(waits, late), named, causes, late),
         severity=_severity(share, bool(named)),
         evidence_level=_level(ranks, waits, bool(named)),
         devices=ranks.devices,
@@ -72,11 +72,17 @@ def _finding(ranks: Ranks, waits: Arrivals, late: Lateness, causes: list[Cause])
     )
 
 
-def _title(ranks: Ranks, named: list[str], causes: list[Cause], late: Lateness) -> str:
-    waiting = len(ranks.summaries) - len(named)
+def _held_up(waits: Arrivals, late: Lateness) -> int:
+    """How many others take part in the collectives at which somebody to blame was late."""
+    delayed = (late.excess_ns > 0).any(axis=1)
+    taking_part = waits.instances.present[delayed].any(axis=0)
+    return int(taking_part.sum()) - len(late.blamed)
+
+
+def _title(waiting: int, named: list[str], causes: list[Cause], late: Lateness) -> str:
     if not named:
         return "Ranks wait for each other in collectives by turns; no rank stands out"
-    if len(named) > len(ranks.summaries) // 2 and not len(late.persistent):
+    if len(named) > waiting and not len(late.persistent):
         return f"Pauses of {len(named)} ranks by turns hold up all the others{_because(causes)}"
     return f"{_ranks(waiting)} in collectives for {listed(named)}{_because(causes)}"
 
