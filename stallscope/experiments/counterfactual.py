@@ -53,7 +53,7 @@ SHORTER_OPERATIONS: Mapping[str, tuple[OperationKind, ...]] = {
     "copy.pageable": (OperationKind.COPY,),
     "copy.exposed": (OperationKind.COPY,),
     "offload.exposed": (OperationKind.COPY,),
-    "alloc.relocate": (OperationKind.COPY,),
+    "alloc.relocate": (OperationKind.COPY, OperationKind.COMPUTE),
     "comm.exposed": (OperationKind.COMMUNICATION,),
     "comm.peer_wait": (OperationKind.COMMUNICATION,),
     "comm.interference": (OperationKind.COMPUTE,),
@@ -114,6 +114,11 @@ class Counterfactuals:
     def explains(self) -> bool:
         """The model gives the measured time back closely enough to be asked anything."""
         return self.error <= ABSTAIN_ERROR
+
+    def knows(self, wait: str) -> bool:
+        """What goes away with the wait is in the model: edges that no record shows cannot be dropped from it."""
+        kinds = DROPPED_EDGES.get(wait)
+        return has_counterfactual(wait) and (kinds is None or bool(np.isin(self.graph.edges.kind, kinds).any()))
 
     def gain_ns(self, waits: Iterable[str]) -> int:
         """Device time saved, summed over devices, when all the waits go together; they do not add up."""

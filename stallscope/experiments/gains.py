@@ -78,7 +78,7 @@ def _rank(finding: Finding) -> tuple[int, int, str]:
 
 def _bounded(finding: Finding, model: Counterfactuals) -> Finding:
     """The finding with at most what the replay gains without its wait."""
-    if not _replayable(finding):
+    if not _replayable(finding) or not model.knows(finding.wait):
         return finding
     old = finding.recoverable_ns
     high = min(old.high, model.gain_ns((finding.wait,)))

@@ -1,7 +1,8 @@
 """alloc.relocate: a buffer grows by copying everything it holds into a larger one.
 
 Seen as device-to-device copies (or concatenation kernels) that get longer step by step: the KV cache of a request that
-is concatenated with every new token is copied as often as it grows.
+is concatenated with every new token is copied as often as it grows. The next request starts small again, and the copy
+of the new part beside it always has the same size.
 """
 
 from __future__ import annotations
@@ -20,6 +21,11 @@ MIN_BYTES = 64 << 10
 MIN_FIT = 0.9
 """Squared correlation of size and order: a growing buffer is a straight line, a mix of copies is none."""
 MIN_GROWTH = 1.5
+MIN_STRETCH = 3
+RESTART = 0.5
+"""A size below this part of the largest before it starts a new buffer: the next sequence, the next batch."""
+OFTEN = 2
+"""A size that comes more than this many times as often as the median one does not grow: it is what is appended."""
 CONCATENATION = r"CatArrayBatchedCopy|concat|triton_.*_cat_"
 
 META = RuleMeta(
@@ -100,19 +106,48 @@ def _growing_kernels(view: View) -> Int64Array:
 
 
 def _rising(view: View, rows: npt.NDArray[np.intp], size: Int64Array) -> Int64Array:
-    """Rows of each stream whose sizes rise along a line, with at least MIN_GROWTHS distinct sizes."""
+    """Rows of each stream in stretches whose sizes rise along a line, with at least MIN_GROWTHS distinct sizes."""
     found = [np.empty(0, np.int64)]
     stream = view.operations.stream[rows]
     for one in np.unique(stream):
         mine = np.flatnonzero(stream == one)
-        values = size[mine].astype(np.float64)
-        if len(np.unique(values)) < MIN_GROWTHS or values[-1] < MIN_GROWTH * values[0]:
-            continue
-        order = np.arange(len(values), dtype=np.float64)
-        fit = np.corrcoef(order, values)[0, 1]
-        if fit > 0 and fit**2 >= MIN_FIT:
-            found.append(rows[mine])
+        mine = mine[~_constant(size[mine])]
+        stretches = np.split(mine, _restarts(size[mine]))
+        grown = [stretch for stretch in stretches if _on_a_line(size[stretch])]
+        if any(_is_long(size[stretch]) for stretch in grown):
+            found += [rows[stretch] for stretch in grown]
     return np.concatenate(found)
+
+
+def _constant(size: Int64Array) -> npt.NDArray[np.bool_]:
+    """Copies of a size that comes far more often than the others: what is appended, not what moves."""
+    _, of, times = np.unique(size, return_inverse=True, return_counts=True)
+    return np.asarray((times > OFTEN * np.median(times))[of]) if len(times) else np.zeros(0, np.bool_)
+
+
+def _restarts(size: Int64Array) -> Int64Array:
+    """Where a new buffer begins to grow: a size far below the largest since the last restart."""
+    found, largest = [], 0
+    for i, value in enumerate(size.tolist()):
+        if value < RESTART * largest:
+            found.append(i)
+            largest = 0
+        largest = max(largest, value)
+    return np.array(found, np.int64)
+
+
+def _is_long(size: Int64Array) -> bool:
+    """Enough growth that it is no accident."""
+    return len(np.unique(size)) >= MIN_GROWTHS and bool(size[-1] >= MIN_GROWTH * size[0])
+
+
+def _on_a_line(size: Int64Array) -> bool:
+    """At least three sizes, rising along a straight line."""
+    values = size.astype(np.float64)
+    if len(np.unique(values)) < MIN_STRETCH:
+        return False
+    fit = np.corrcoef(np.arange(len(values), dtype=np.float64), values)[0, 1]
+    return bool(fit > 0 and fit**2 >= MIN_FIT)
 
 
 RULE = Rule(META, detect, EXPERIMENTS)

@@ -1,6 +1,8 @@
 """alloc.retry: a caching allocator ran out of memory, gave its cached blocks back and allocated again.
 
-The pattern on one thread: an allocation that fails with out-of-memory, a burst of frees, and an allocation that works.
+The pattern on one thread, with no launch in between: an allocation that fails with out-of-memory, a burst of frees, and
+an allocation that works. A limit of the allocator's own (PyTorch's memory fraction) is checked without calling CUDA:
+then nothing fails, and several cached blocks are freed for each one that is allocated, again and again.
 """
 
 from __future__ import annotations
@@ -9,13 +11,19 @@ import numpy as np
 
 from stallscope.model.events import ApiCalls
 from stallscope.model.experiments import Experiment
-from stallscope.timeline.calls import CallKind
+from stallscope.timeline.calls import LAUNCHES, CallKind
 from stallscope.timeline.intervals import Int64Array, is_one_of
 from stallscope.waits.base import Detection, Fact, Rule, RuleMeta, View, measure
 from stallscope.waits.blocking import claim_blocked_by
 
 OUT_OF_MEMORY = 2
 MIN_FREES = 3
+MIN_CHAINS = 3
+"""Without a failure: one such burst is the end of a phase of the program, several are its steady state."""
+NOT_FAILED = (
+    "No allocation failed: the allocator met a limit of its own, or the program returns the cache itself "
+    "(torch.cuda.empty_cache()); torch.cuda.memory_stats()['num_alloc_retries'] tells which."
+)
 
 META = RuleMeta(
     id="alloc.retry",
@@ -46,10 +54,11 @@ EXPERIMENTS = (
 
 
 def detect(view: View) -> Detection | None:
-    """Claim the idle time that the calls of fail → free … free → allocate chains cause."""
-    members, retries = _chains(view)
-    if not retries:
+    """Claim the idle time that the calls of free … free → allocate chains cause, with or without a failure before."""
+    chains, failed = _chains(view)
+    if not failed and len(chains) < MIN_CHAINS:
         return None
+    members = np.unique(np.concatenate(chains))
     wanted = np.zeros(len(view.calls), np.bool_)
     wanted[members] = True
     claims = claim_blocked_by(view, wanted)
@@ -58,29 +67,42 @@ def detect(view: View) -> Detection | None:
     frees = int((view.calls.kind[members] == CallKind.FREE).sum())
     return Detection(
         claims=claims,
-        level="supported",
-        assumes="memory suffices, or segments can grow, so that no allocation fails in the steady state",
+        level="supported" if failed else "indicated",
+        assumes="memory suffices, or segments can grow, so that the cache is kept in the steady state",
         facts=(
-            Fact("allocations that failed with out of memory", retries, "count", ApiCalls),
-            Fact("frees behind them", frees, "count", ApiCalls),
+            Fact("allocations that failed with out of memory", failed, "count", ApiCalls),
+            Fact("times a cache was given back before an allocation", len(chains), "count", ApiCalls),
+            Fact("frees in them", frees, "count", ApiCalls),
         ),
+        caveats=() if failed else (NOT_FAILED,),
     )
 
 
-def _chains(view: View) -> tuple[Int64Array, int]:
-    """Rows of the calls in all chains, and how many chains there are."""
+def _chains(view: View) -> tuple[list[Int64Array], int]:
+    """Rows of the calls of every chain, and how many chains began with a failure.
+
+    A chain ends with an allocation that works. Nothing is launched in between, and fewer blocks are allocated behind
+    the frees than were freed: a program that frees and allocates its own buffers anew gets as many as it gave back.
+    """
     calls = view.calls
-    rows = np.flatnonzero(is_one_of(calls.kind, (CallKind.ALLOC, CallKind.FREE)) & calls.outer)
-    failed = np.flatnonzero((calls.kind[rows] == CallKind.ALLOC) & (calls.result[rows] == OUT_OF_MEMORY))
-    works = np.flatnonzero((calls.kind[rows] == CallKind.ALLOC) & (calls.result[rows] != OUT_OF_MEMORY))
-    position = np.searchsorted(works, failed)
-    failed, position = failed[position < len(works)], position[position < len(works)]
-    chains = [
-        rows[first : last + 1]
-        for first, last in zip(failed.tolist(), works[position].tolist(), strict=True)
-        if last - first > MIN_FREES and calls.thread[rows[first]] == calls.thread[rows[last]]
-    ]
-    return (np.unique(np.concatenate(chains)), len(chains)) if chains else (np.empty(0, np.int64), 0)
+    acts = is_one_of(calls.kind, (CallKind.ALLOC, CallKind.FREE, *LAUNCHES)) & calls.outer
+    rows = np.flatnonzero(acts)
+    kind = calls.kind[rows]
+    breaks = np.concatenate((calls.thread[rows][1:] != calls.thread[rows][:-1], np.ones(min(1, len(rows)), np.bool_)))
+    breaks |= is_one_of(kind, LAUNCHES)
+    chains, failures = [], 0
+    for part in np.split(np.arange(len(rows)), np.flatnonzero(breaks) + 1):
+        block = part[~is_one_of(kind[part], LAUNCHES)]
+        frees = np.flatnonzero(kind[block] == CallKind.FREE)
+        oom = (kind[block] == CallKind.ALLOC) & (calls.result[rows[block]] == OUT_OF_MEMORY)
+        works = np.flatnonzero((kind[block] == CallKind.ALLOC) & ~oom)
+        works = works[works > frees[0]] if len(frees) else works[:0]
+        if len(frees) < MIN_FREES or not len(works) or len(works) >= len(frees):
+            continue
+        first = int(np.flatnonzero(oom)[0]) if oom[: frees[0]].any() else int(frees[0])
+        failures += int(oom[: works[0]].any())
+        chains.append(rows[block[first : works[-1] + 1]])
+    return chains, failures
 
 
 RULE = Rule(META, detect, EXPERIMENTS)

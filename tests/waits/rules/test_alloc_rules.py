@@ -39,6 +39,39 @@ def test_frees_and_an_allocation_without_a_failure_are_no_retry() -> None:
     assert found["alloc.sync"] == 11_500
 
 
+def cycles(frees: int, allocations: int, count: int = 4) -> TraceBuilder:
+    """Steps of 10 ms; before each but the first the thread frees and allocates this many blocks, none failing."""
+    build = TraceBuilder()
+    t = 0
+    for step in range(count + 1):
+        calls = ["cudaFree"] * frees + ["cudaMalloc"] * allocations if step else []
+        for i, name in enumerate(calls):
+            build.call(name, t + 300 * i, t + 300 * (i + 1))
+        t += 300 * len(calls)
+        build.launch(t, t + 5, correlation=step + 1)
+        build.kernel(t + 10, t + 10_000, correlation=step + 1)
+        t += 10_000
+    return build
+
+
+def test_a_cache_given_back_again_and_again_for_one_block_is_a_retry_without_a_failure() -> None:
+    """PyTorch's memory fraction is checked without calling CUDA."""
+    build = cycles(frees=3, allocations=1)
+    found = charges(build)
+    assert found["alloc.retry"] == 4 * 4 * 300
+    assert "alloc.sync" not in found
+    assert finding(build, "alloc.retry").evidence_level == "indicated"
+
+
+def test_buffers_freed_and_allocated_anew_in_every_step_are_no_retry() -> None:
+    assert "alloc.retry" not in charges(cycles(frees=3, allocations=3))
+    assert "alloc.retry" not in charges(cycles(frees=1, allocations=1))
+
+
+def test_the_end_of_a_phase_is_no_retry() -> None:
+    assert "alloc.retry" not in charges(cycles(frees=6, allocations=1, count=2))
+
+
 def test_pinning_on_the_launching_thread_is_alloc_pinned() -> None:
     assert charges(between_kernels([("cudaHostAlloc", 0, 11_000, 0)]))["alloc.pinned"] == 11_000
 
@@ -132,6 +165,19 @@ def test_device_copies_that_grow_step_by_step_are_a_relocation() -> None:
 def test_device_copies_of_one_size_or_of_mixed_sizes_are_none() -> None:
     assert "alloc.relocate" not in charges(copies([80_000] * 16))
     assert "alloc.relocate" not in charges(copies([90_000, 20_000, 70_000, 10_000, 50_000, 30_000, 80_000, 40_000] * 2))
+
+
+def test_growth_that_starts_again_with_every_sequence_beside_copies_of_the_new_part_is_a_relocation() -> None:
+    grows = [10_000 * (i + 2) for i in range(12)]
+    new = 10_000
+    build = copies([size for whole in (*grows[8:], *grows) for size in (whole, new)])
+    found = charges(build)
+    assert found["alloc.relocate"] == sum(size // 1000 for size in (*grows[8:], *grows))
+    assert found["copy.exposed"] == 16 * new // 1000
+
+
+def test_the_same_few_rising_sizes_in_every_step_are_none() -> None:
+    assert "alloc.relocate" not in charges(copies([10_000, 20_000, 30_000, 40_000, 50_000] * 6))
 
 
 def test_concatenation_kernels_that_grow_are_indicated_only() -> None:
