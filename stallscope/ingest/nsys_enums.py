@@ -157,6 +157,13 @@ OVERHEAD_KIND = EnumTable(
     },
 )
 
+OVERHEAD_NAME = {"Unknown": OverheadKind.UNNAMED}
+"""Rows of PROFILER_OVERHEAD that are not the profiler's.
+
+CUPTI 12.4, the one in nsys 2023.4, reports seven kinds of overhead. The four that are the profiler's and the compiler's
+have names in that export; the rest (module loading, lazy function loading, a full command buffer) are "Unknown".
+"""
+
 STREAM_FLAG = EnumTable(
     "ENUM_CUPTI_STREAM_TYPE",
     {

@@ -78,12 +78,16 @@ def overheads(registry: Registry, tables: dict[str, OverheadKind | None]) -> eve
 def _overheads(registry: Registry, table: str, default: OverheadKind | None) -> events.Overheads:
     columns = {
         **wanted("int", "start", "end"),
-        **wanted("key", "globalTid", "overheadType"),
+        **wanted("key", "globalTid", "overheadType", "nameId"),
         **wanted("zero", "correlationId"),
     }
     rows = host_spans(registry, table, registry.rows(table, columns))
     unknown = _UNKNOWN_OVERHEAD if default is None else default.value
     kind = registry.enum(enums.OVERHEAD_KIND, rows.codes("overheadType"), unknown)
+    if default is OverheadKind.PROFILER:
+        names = rows.codes("nameId")
+        named = names.mapped([enums.OVERHEAD_NAME.get(text, unknown) for text in registry.names.texts(names)], unknown)
+        kind = np.where(kind == unknown, named, kind).astype(np.int8)
     every = events.Overheads.lazily(
         len(rows),
         start_ns=rows.later("start"),

@@ -86,6 +86,10 @@ class NameBook:
         texts = self._resolve
         return self._mapped(ids, lambda found: [schema.api_name(t) for t in texts(found)] if api else texts(found))
 
+    def texts(self, ids: Codes) -> list[str]:
+        """The text of each distinct id of a StringIds column."""
+        return self._resolve(list(ids.distinct))
+
     def _mapped(self, column: Codes, texts: Callable[[list[Any]], list[str]]) -> Int32Array:
         """Names are numbered in the order in which the rows need them."""
         order = column.in_order()

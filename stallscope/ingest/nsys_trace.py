@@ -20,6 +20,7 @@ from stallscope.ingest.nsys_nvtx import nvtx
 from stallscope.ingest.nsys_registry import UNKNOWN_PROCESS, Registry, pid_of, tid_of
 from stallscope.ingest.nsys_rows import latest
 from stallscope.ingest.nsys_source import ExportSource
+from stallscope.ingest.nsys_sync_kinds import with_kinds_of_calls
 from stallscope.ingest.progress import Progress, silent
 from stallscope.model import events
 from stallscope.model.analysis import CaptureNote, Source
@@ -85,18 +86,24 @@ def _read(registry: Registry) -> Tables:
     copies = registry.table(schema.COPIES)
     if copies is not None:
         tables[events.Copies], tables[events.Migrations] = device_tables.copies(registry, copies)
-    syncs = registry.table(schema.SYNCS)
-    if syncs is not None:
-        tables[events.Syncs] = device_tables.syncs(registry, syncs)
-    calls = [t for t in (registry.table(schema.API_CALLS), registry.table(schema.DRIVER_CALLS)) if t is not None]
-    if calls:
-        tables[events.ApiCalls] = host_tables.api_calls(registry, calls)
+    _add_calls(registry, tables)
     _add_overheads(registry, tables)
     _add_nvtx(registry, tables)
     streams = device_tables.streams(registry)
     if streams is not None:
         tables[events.Streams] = streams
     return tables
+
+
+def _add_calls(registry: Registry, tables: Tables) -> None:
+    table, syncs = registry.table(schema.SYNCS), None
+    if table is not None:
+        syncs = tables[events.Syncs] = device_tables.syncs(registry, table)
+    found = [t for t in (registry.table(schema.API_CALLS), registry.table(schema.DRIVER_CALLS)) if t is not None]
+    if found:
+        calls = tables[events.ApiCalls] = host_tables.api_calls(registry, found)
+        if syncs is not None:
+            tables[events.Syncs] = with_kinds_of_calls(syncs, calls, registry.names.names())
 
 
 def _add_overheads(registry: Registry, tables: Tables) -> None:

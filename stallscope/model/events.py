@@ -66,6 +66,8 @@ class OverheadKind(IntEnum):
     MODULE_LOADING = 2
     LAZY_LOADING = 3
     COMMAND_BUFFER_FULL = 4
+    UNNAMED = 5
+    """The driver's own work of a kind that the exporter had no name for."""
 
 
 class StreamFlag(IntEnum):

@@ -19,7 +19,7 @@ from stallscope.timeline.intervals import Int64Array, IntervalSet, intersect
 from stallscope.timeline.launches import from_graph, launch_rows
 from stallscope.timeline.nvtx import RangeTree, StepRanges
 from stallscope.timeline.operations import OperationKind, Operations, operations
-from stallscope.timeline.reloading import reloads
+from stallscope.timeline.recompiling import recompiles
 from stallscope.timeline.stream_order import StreamOrder
 from stallscope.timeline.windows import DeviceWindow, device_windows
 
@@ -117,9 +117,9 @@ class Timeline:
         return self.ranges.steps()
 
     @cached_property
-    def reloads(self) -> npt.NDArray[np.bool_]:
-        """Calls that load code again and again in the steady state."""
-        return reloads(self.calls, self.trace.names, self.windows)
+    def recompiles(self) -> npt.NDArray[np.bool_]:
+        """Calls that load code compiled anew again and again in the steady state."""
+        return recompiles(self.calls, self.trace.names, self.windows)
 
     @property
     def has_graph_runs(self) -> bool:

@@ -8,7 +8,6 @@ from typing import Literal, TypeVar
 
 import numpy as np
 import numpy.typing as npt
-import polars as pl
 
 from stallscope.model.columns import NO_ROW, Column, Table
 from stallscope.model.events import Span
@@ -76,8 +75,8 @@ class Claims(Span):
     @classmethod
     def joined(cls, parts: Iterable[Claims]) -> Claims:
         """All rows of the parts, in that order; none where there is no part."""
-        frames = [part.frame for part in parts]
-        return cls(pl.concat(frames)) if frames else cls.empty()
+        tables = [cls.empty(), *parts]
+        return cls.of(**{name: np.concatenate([table.array(name) for table in tables]) for name in cls.COLUMNS})
 
     def between(self, starts: Int64Array, ends: Int64Array) -> Claims:
         """The same claims on other spans of time."""
@@ -101,7 +100,8 @@ class Detection:
 
     `facts` may be a function of the claim rows that the ledger left something to, so that evidence and wait agree.
     `floor_ns` is the part of every claim that stays when the wait is removed; `low_ratio` gives the low end of the
-    recoverable interval from its high end; `assumes` is printed beside the interval.
+    recoverable interval from its high end; `assumes` is printed beside the interval. `beside` is the same wait behind a
+    busy device, where no ledger can charge it: it is told instead where it is longer.
     """
 
     claims: Claims
@@ -112,6 +112,7 @@ class Detection:
     low_ratio: float = DEFAULT_LOW_RATIO
     caveats: tuple[str, ...] = ()
     reason: str = ""
+    beside: Detection | None = None
 
 
 DEFAULT_SMS = 100
@@ -207,9 +208,9 @@ class View:
         return self._timeline.blocked
 
     @property
-    def reloads(self) -> npt.NDArray[np.bool_]:
-        """Calls that load code again and again in the steady state."""
-        return self._timeline.reloads
+    def recompiles(self) -> npt.NDArray[np.bool_]:
+        """Calls that load code compiled anew again and again in the steady state."""
+        return self._timeline.recompiles
 
     @property
     def ranges(self) -> RangeTree:

@@ -26,6 +26,10 @@ def finding_of(timeline: Timeline, rule: Rule, detection: Detection, settlement:
     """The finding of one rule, or None when the ledger left it nothing."""
     charged = settlement.owned.get(rule.meta.id)
     owned = charged.owned_ns if charged else _uncharged(timeline, detection.claims)
+    if detection.beside is not None:
+        hidden = _uncharged(timeline, detection.beside.claims)
+        if hidden.sum() > owned.sum():
+            detection, owned, charged = detection.beside, hidden, None
     rows = np.flatnonzero(owned > 0)
     if not len(rows):
         return None

@@ -69,6 +69,24 @@ def _waits_on_stream(view: View, syncs: Syncs, gap: Int64Array) -> npt.NDArray[n
     return found
 
 
+def last_event_wait(view: View, operation: Int64Array) -> Int64Array:
+    """When the last stream-wait-event of each operation's stream before its launch was issued; 0 where there is none.
+
+    An operation keeps the order of its stream, so such a wait holds it whatever was launched in between.
+    """
+    syncs, order = view[Syncs], view.stream_order
+    waits = np.flatnonzero(syncs.kind == SyncKind.STREAM_WAIT_EVENT)
+    waiting = order.number(stream_key(syncs.process[waits], syncs.context[waits], syncs.stream[waits]))
+    stream, launched = order.of_row[operation], view.launched_ns[operation]
+    found = np.zeros(len(operation), np.int64)
+    for one in np.unique(stream):
+        mine = np.flatnonzero(stream == one)
+        times = np.sort(syncs.start_ns[waits[waiting == one]])
+        at = np.searchsorted(times, launched[mine]) - 1
+        found[mine[at >= 0]] = times[at[at >= 0]]
+    return found
+
+
 def _previous_launch(view: View, operation: Int64Array) -> Int64Array:
     """When the launch call before each operation's own on the same stream began; 0 where there is none.
 

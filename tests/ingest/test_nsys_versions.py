@@ -69,6 +69,7 @@ def test_numbers_of_the_enum_tables_are_not_taken_for_granted(tmp_path: Path) ->
     build.enum("ENUM_CUDA_MEM_KIND", {0: "CUDA_MEMOPR_MEMORY_KIND_MANAGED", 2: "CUDA_MEMOPR_MEMORY_KIND_PAGEABLE"})
     build.enum("ENUM_CUPTI_SYNC_TYPE", {3: "CUPTI_ACTIVITY_SYNCHRONIZATION_TYPE_CONTEXT_SYNCHRONIZE"})
     build.copy(1000, 1100, kind=77, srcKind=0, dstKind=9)
+    build.rows["CUPTI_ACTIVITY_KIND_SYNCHRONIZATION"][0]["correlationId"] = 0  # no call tells the kind
     trace = opened(build, tmp_path)
 
     migrations, copies, syncs = (collected(trace, k) for k in (events.Migrations, events.Copies, events.Syncs))
@@ -116,6 +117,16 @@ def test_overhead_rows_keep_apart_the_tool_and_the_driver(tmp_path: Path) -> Non
         (70, OverheadKind.PROFILER),
         (90, OverheadKind.JIT),
     ]
+
+
+def test_overhead_rows_that_the_exporter_could_not_name_are_the_drivers(tmp_path: Path) -> None:
+    """nsys 2023.4 writes the driver's lazy loading as "Unknown" into the profiler's own table."""
+    build = ExportBuilder("2023.4").kernel(1, 2)
+    tid = global_tid(100, 5)
+    for start, name in ((10, "Unknown"), (20, "CUPTI: Buffer flush")):
+        build.add("PROFILER_OVERHEAD", start=start, end=start + 5, globalTid=tid, nameId=build.text(name))
+    overheads = collected(opened(build, tmp_path), events.Overheads)
+    assert overheads.kind.tolist() == [OverheadKind.UNNAMED, OverheadKind.PROFILER]
 
 
 @pytest.mark.parametrize("suffix", ["_V2", "_V3"])

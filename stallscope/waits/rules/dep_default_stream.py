@@ -7,15 +7,15 @@ kernels that do not fill it. The wait lies behind a busy device, so it is told b
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
 from stallscope.model.columns import NO_ROW
 from stallscope.model.events import ApiCalls, Kernels, StreamFlag, Streams
 from stallscope.model.experiments import Experiment
 from stallscope.timeline.intervals import Int64Array
 from stallscope.timeline.operations import OperationKind
-from stallscope.timeline.stream_order import stream_key
+from stallscope.waits.alternation import small
 from stallscope.waits.base import Detection, Fact, Rule, RuleMeta, View, claim_operations, measure
+from stallscope.waits.streams import stream_flags
 
 MIN_HELD = 8
 FOLLOWS_NS = 5_000
@@ -69,13 +69,14 @@ def _held(view: View) -> tuple[Int64Array, Int64Array]:
     operations, calls, launch = view.operations, view.calls, view.launch
     rows = np.flatnonzero((operations.kind == OperationKind.COMPUTE) & (launch != NO_ROW) & ~view.from_graph)
     before, row = rows[:-1], rows[1:]
-    null, blocking = _flags(view, rows)
+    flag = stream_flags(view, rows)
+    null, blocking = flag == StreamFlag.NULL, flag == StreamFlag.BLOCKING
     pair = (operations.device[before] == operations.device[row]) & (
         operations.process[before] == operations.process[row]
     )
     pair &= operations.stream[before] != operations.stream[row]
     pair &= (null[:-1] & blocking[1:]) | (blocking[:-1] & null[1:])
-    pair &= _small(view, before)
+    pair &= small(view, before)
     gap = operations.start_ns[row] - operations.end_ns[before]
     pair &= (gap >= 0) & (gap <= FOLLOWS_NS)
     row = row[pair]
@@ -88,23 +89,6 @@ def _held(view: View) -> tuple[Int64Array, Int64Array]:
     ready = np.maximum(calls.end_ns[launch[row]], own_end)
     waited = operations.start_ns[row] - ready >= MIN_WAIT_NS
     return row[waited], ready[waited]
-
-
-def _flags(view: View, rows: npt.NDArray[np.intp]) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.bool_]]:
-    """Flags per operation: on the legacy default stream, and on a blocking stream."""
-    streams, operations = view[Streams], view.operations
-    known = stream_key(streams.process, streams.context, streams.stream)
-    order = np.argsort(known, kind="stable")
-    wanted = stream_key(operations.process[rows], operations.context[rows], operations.stream[rows])
-    at = order[np.minimum(np.searchsorted(known[order], wanted), len(known) - 1)]
-    flag = np.where(known[at] == wanted, streams.flag[at], StreamFlag.UNKNOWN)
-    return flag == StreamFlag.NULL, flag == StreamFlag.BLOCKING
-
-
-def _small(view: View, rows: Int64Array) -> npt.NDArray[np.bool_]:
-    """Fewer blocks than the device has SMs: another kernel would have fitted beside it."""
-    operations = view.operations
-    return np.asarray(view[Kernels].blocks[operations.row[rows]] < view.multiprocessors[operations.device[rows]])
 
 
 RULE = Rule(META, detect, EXPERIMENTS)

@@ -3,18 +3,32 @@
 from __future__ import annotations
 
 import numpy as np
+import numpy.typing as npt
 
-from stallscope.model.events import HostCallbacks, Kernels
+from stallscope.model.columns import NO_ROW
+from stallscope.model.events import ApiCalls, HostCallbacks, Kernels, Syncs
 from stallscope.model.experiments import Experiment
-from stallscope.timeline.intervals import union
+from stallscope.timeline.intervals import Int64Array, union
 from stallscope.waits.base import Detection, Fact, Rule, RuleMeta, View, claim_gaps, measure
+from stallscope.waits.held import claim_held, held_gaps, waits_for_event
 from stallscope.waits.hostspans import cut
+
+ASSUMES = "the host function no longer blocks the stream"
+SUBMITS = r"^(cuda|cu|hip)LaunchHostFunc|^(cuda|cu|hip)StreamAddCallback"
+MIN_HELD = 3
+MOST = 0.5
+"""A host function holds its stream every time. One of another stream coincides with a standstill now and then."""
+INFERRED = (
+    "Inferred: this capture has no host functions, only the calls that submit them, and these do not name a stream. "
+    "nsys 2025.6 and newer record when each function ran."
+)
 
 META = RuleMeta(
     id="dep.host_callback",
     title="A stream waits for a host function",
     layer="idle",
-    needs=(Kernels, HostCallbacks),
+    needs=(ApiCalls, Kernels),
+    uses=(HostCallbacks, Syncs),
 )
 
 EXPERIMENTS = (
@@ -30,7 +44,11 @@ EXPERIMENTS = (
 
 
 def detect(view: View) -> Detection | None:
-    """Claim idle time under host functions of the successor's process."""
+    """Claim idle time under recorded host functions, or, where none are recorded, behind calls that submit them."""
+    return _inferred(view) if view.find(HostCallbacks) is None else _recorded(view)
+
+
+def _recorded(view: View) -> Detection | None:
     callbacks, gaps, operations = view[HostCallbacks], view.gaps, view.operations
     claims, count = [], 0
     process = operations.process[gaps.after]
@@ -48,9 +66,53 @@ def detect(view: View) -> Detection | None:
     return Detection(
         claims=claim_gaps(view, gap, start, end),
         level="supported",
-        assumes="the host function no longer blocks the stream",
+        assumes=ASSUMES,
         facts=(Fact("host functions run by streams", count, "count", HostCallbacks),),
     )
+
+
+def _inferred(view: View) -> Detection | None:
+    """Held gaps between two operations of one stream, with a host function submitted between the two.
+
+    A host function that another stream runs can lie between them as well, but does not hold them: in most of the
+    places where one lies between operations that were queued in time, the stream must have stood still.
+    """
+    order, operations, gaps = view.stream_order, view.operations, view.gaps
+    elder = order.predecessor()
+    between = _submitted_between(view, elder)
+    held = held_gaps(view)
+    held = held[between[gaps.after[held]] & (gaps.before[held] == elder[gaps.after[held]])]
+    if view.find(Syncs) is not None and len(held):
+        held = held[~waits_for_event(view, held)]
+    if len(held) < MIN_HELD:
+        return None
+    queued = np.flatnonzero(between & (view.launch != NO_ROW))
+    queued = queued[view.calls.end_ns[view.launch[queued]] <= operations.end_ns[elder[queued]]]
+    stream, streams = order.of_row[gaps.after[held]], order.of_row[queued]
+    times, could = (np.bincount(of, minlength=len(order.keys)) for of in (stream, streams))
+    held = held[(times >= MOST * could)[stream]]
+    if len(held) < MIN_HELD:
+        return None
+    return Detection(
+        claims=claim_held(view, held),
+        level="indicated",
+        assumes=ASSUMES,
+        facts=(Fact("queued operations held behind the submission of a host function", len(held), "count", ApiCalls),),
+        caveats=(INFERRED,),
+    )
+
+
+def _submitted_between(view: View, elder: Int64Array) -> npt.NDArray[np.bool_]:
+    """Operations with a host function between their launch and their stream's launch before, on the same thread."""
+    calls, launch = view.calls, view.launch
+    functions = np.flatnonzero(view.names.matching(SUBMITS)[calls.name])
+    found = np.zeros(len(launch), np.bool_)
+    rows = np.flatnonzero((elder != NO_ROW) & (launch != NO_ROW))
+    rows = rows[(launch[elder[rows]] != NO_ROW) & (launch[elder[rows]] < launch[rows])]
+    first, last = launch[elder[rows]], launch[rows]  # calls are sorted by thread and time
+    same = calls.thread[first] == calls.thread[last]
+    found[rows] = same & (np.searchsorted(functions, last) > np.searchsorted(functions, first))
+    return found
 
 
 RULE = Rule(META, detect, EXPERIMENTS)

@@ -1,4 +1,4 @@
-"""init.jit: code is compiled (PTX JIT, nvrtc, nvJitLink) or new images are loaded over and over in the steady state."""
+"""init.jit: code is compiled (PTX JIT, nvrtc, nvJitLink) or rebuilt over and over in the steady state."""
 
 from __future__ import annotations
 
@@ -6,13 +6,18 @@ from stallscope.model.events import ApiCalls, OverheadKind, Overheads
 from stallscope.model.experiments import Experiment
 from stallscope.timeline.calls import CallKind
 from stallscope.waits.base import Detection, Rule, RuleMeta, View, measure
-from stallscope.waits.loading import loading_detection
+from stallscope.waits.loading import Loading, loading_detection
 
-ASSUMES = "no kernel is compiled in the steady state"
+LOADING = Loading(
+    records=(OverheadKind.JIT,),
+    calls="compiling and image-loading calls",
+    assumes="no kernel is compiled in the steady state",
+    low_ratio=0.8,
+)
 
 META = RuleMeta(
     id="init.jit",
-    title="GPU code is compiled or reloaded while the program runs",
+    title="GPU code is compiled while the program runs",
     layer="idle",
     needs=(ApiCalls,),
     uses=(Overheads,),
@@ -48,9 +53,7 @@ EXPERIMENTS = (
 
 def detect(view: View) -> Detection | None:
     """Claim the idle time under these calls and under the driver's own records of it."""
-    wanted = (view.calls.kind == CallKind.JIT) | view.reloads
-    records = (OverheadKind.JIT,)
-    return loading_detection(view, wanted, records, "compiling and image-loading calls", ASSUMES)
+    return loading_detection(view, (view.calls.kind == CallKind.JIT) | view.recompiles, LOADING)
 
 
 RULE = Rule(META, detect, EXPERIMENTS)

@@ -6,9 +6,14 @@ from stallscope.model.events import ApiCalls, OverheadKind, Overheads
 from stallscope.model.experiments import Experiment
 from stallscope.timeline.calls import CallKind
 from stallscope.waits.base import Detection, Rule, RuleMeta, View, measure
-from stallscope.waits.loading import loading_detection
+from stallscope.waits.loading import PROFILED_LOADS, Loading, loading_detection
 
-ASSUMES = "code is loaded before the measured part"
+LOADING = Loading(
+    records=(OverheadKind.MODULE_LOADING, OverheadKind.LAZY_LOADING, OverheadKind.UNNAMED),
+    calls="module and kernel loading calls",
+    assumes="code is loaded before the measured part",
+    low_ratio=PROFILED_LOADS,
+)
 
 META = RuleMeta(
     id="init.lazy_load",
@@ -33,9 +38,7 @@ EXPERIMENTS = (
 
 def detect(view: View) -> Detection | None:
     """Claim the idle time under these calls and under the driver's own records of it."""
-    wanted = (view.calls.kind == CallKind.MODULE_LOAD) & ~view.reloads
-    records = (OverheadKind.MODULE_LOADING, OverheadKind.LAZY_LOADING)
-    return loading_detection(view, wanted, records, "module and kernel loading calls", ASSUMES)
+    return loading_detection(view, (view.calls.kind == CallKind.MODULE_LOAD) & ~view.recompiles, LOADING)
 
 
 RULE = Rule(META, detect, EXPERIMENTS)

@@ -98,6 +98,43 @@ def test_host_function_of_the_stream_is_dep_host_callback() -> None:
     assert charges(build) == {"dep.host_callback": 490, "unknown.unattributed": 10}
 
 
+def host_functions(*, holds: int, waits_for_event: bool = False, steps: int = 6) -> TraceBuilder:
+    """Steps of two queued kernels with a host function submitted in between; the second stands still in `holds`."""
+    build = TraceBuilder()
+    for i in range(steps):
+        at, t = 20 * i, 1_000 + 2_000 * i
+        build.launch(at, at + 2, correlation=2 * i + 1)
+        build.call("cudaLaunchHostFunc", at + 5, at + 7)
+        if waits_for_event:
+            build.row(
+                Syncs, start_ns=(at + 8) * US, end_ns=(at + 9) * US, device=0, process=0, context=1, stream=7,
+                correlation=0, kind=SyncKind.STREAM_WAIT_EVENT, event=1, event_sync=0,
+            )  # fmt: skip
+        build.launch(at + 10, at + 12, correlation=2 * i + 2)
+        pause = 500 if i < holds else 1
+        build.kernel(t, t + 700, correlation=2 * i + 1)
+        build.kernel(t + 700 + pause, t + 1_999, correlation=2 * i + 2)
+    return build.collected(Syncs)
+
+
+def test_standstill_behind_the_submission_of_a_host_function_is_inferred() -> None:
+    build = host_functions(holds=6)
+    assert charges(build)["dep.host_callback"] == 6 * 500
+    found = finding(build, "dep.host_callback")
+    assert found.evidence_level == "indicated"
+    assert "Inferred" in found.caveats[0]
+
+
+def test_a_host_function_of_another_stream_does_not_hold_this_one() -> None:
+    assert "dep.host_callback" not in charges(host_functions(holds=2))
+
+
+def test_an_event_wait_in_between_explains_the_standstill() -> None:
+    found = charges(host_functions(holds=6, waits_for_event=True))
+    assert "dep.host_callback" not in found
+    assert found["dep.stream_wait"] == 6 * 500
+
+
 def test_queued_work_of_another_process_is_a_shared_gpu() -> None:
     build = queued(pid=2)
     assert charges(build) == {"env.shared_gpu": 500}
@@ -142,3 +179,42 @@ def test_launch_calls_that_block_on_a_full_queue_are_a_note() -> None:
     note = finding(build, "launch.queue_full")
     assert (note.severity, note.ledger, note.count) == ("note", False, 6)
     assert note.recoverable_ns.high == 0
+
+
+def turns(*, blocks: int = 48, both_ways: bool = True, side_by_side: bool = False) -> TraceBuilder:
+    """Twenty pairs of 300 µs kernels on two streams, all launched early; the second waits for an event of the first."""
+    build = TraceBuilder()
+    for i in range(20):
+        for k, stream in enumerate((13, 17)):
+            at, t = 40 * i + 20 * k, 1_000 + 602 * i + 301 * k
+            if k or both_ways:
+                build.row(
+                    Syncs, start_ns=at * US, end_ns=(at + 1) * US, device=0, process=0, context=1, stream=stream,
+                    correlation=0, kind=SyncKind.STREAM_WAIT_EVENT, event=1, event_sync=0,
+                )  # fmt: skip
+            build.launch(at + 5, at + 7, correlation=2 * i + k + 1)
+            long = 300 if k or not side_by_side or i % 2 else 500
+            build.kernel(t, t + long, correlation=2 * i + k + 1, stream=stream, blocks=blocks)
+    return build.collected(Syncs)
+
+
+def test_streams_that_take_turns_by_events_wait_behind_a_busy_device() -> None:
+    build = turns()
+    found = finding(build, "dep.stream_wait")
+    assert not found.ledger
+    assert found.evidence_level == "indicated"
+    assert found.recoverable_ns.low == 0
+    assert 19 * 300 * US <= found.wait_ns <= 20 * 302 * US
+    assert "dep.stream_wait" not in charges(build)
+
+
+def test_kernels_that_fill_the_device_lose_nothing_by_waiting() -> None:
+    assert "dep.stream_wait" not in waits(turns(blocks=1056))
+
+
+def test_a_consumer_that_waits_for_its_producer_is_no_finding() -> None:
+    assert "dep.stream_wait" not in waits(turns(both_ways=False))
+
+
+def test_streams_that_also_run_side_by_side_are_no_finding() -> None:
+    assert "dep.stream_wait" not in waits(turns(side_by_side=True))

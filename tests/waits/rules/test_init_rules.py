@@ -26,12 +26,33 @@ def test_modules_loaded_at_first_use_are_lazy_loading() -> None:
     assert outcome(build, "init.jit")[0] == "clean"
 
 
-def test_images_loaded_in_the_steady_state_are_recompilation() -> None:
-    """torchtune#1402: recompiled by guard mismatches, every step."""
-    build = steps("cuModuleLoadData", at=tuple(range(1, 20)))
+def test_images_built_in_the_steady_state_are_recompilation() -> None:
+    """torchtune#1402: recompiled by guard mismatches, every step. The compiler ran on the host before the load."""
+    build = TraceBuilder()
+    for i in range(20):
+        t = 10_000 * i
+        build.call("cuModuleLoadData", t + 8_000, t + 8_500)
+        build.launch(t + 8_505, t + 8_510, correlation=i + 1)
+        build.kernel(t + 8_512, t + 10_000, correlation=i + 1)
     found = charges(build)
     assert found["init.jit"] == 19 * 500
     assert "init.lazy_load" not in found
+
+
+def test_ptx_compiled_inside_the_load_call_in_every_step_is_recompilation() -> None:
+    build = TraceBuilder()
+    for i in range(20):
+        t = 10_000 * i
+        build.call("cuModuleLoadData", t, t + 6_000)
+        build.launch(t + 6_005, t + 6_010, correlation=i + 1)
+        build.kernel(t + 6_012, t + 10_000, correlation=i + 1)
+    assert charges(build)["init.jit"] == 19 * 6_000
+
+
+def test_machine_code_loaded_in_every_step_is_not_compiled() -> None:
+    found = charges(steps("cuModuleLoadData", at=tuple(range(1, 20))))
+    assert found["init.lazy_load"] == 19 * 500
+    assert "init.jit" not in found
 
 
 def test_compiling_calls_are_jit() -> None:
@@ -48,6 +69,41 @@ def test_driver_records_tell_lazy_loading_inside_a_launch_call() -> None:
     found = charges(build)
     assert found["init.lazy_load"] == 780
     assert found["launch.gap"] == 32
+
+
+def loads_beside_work(*, waits: bool) -> TraceBuilder:
+    """Steps whose host loads kernels for 100 µs while the device works, and then launches five kernels, each late."""
+    build = TraceBuilder()
+    for i in range(10):
+        t = 1_000 * i
+        build.span(Overheads, t + 20, t + 120, kind=OverheadKind.UNNAMED, correlation=0)
+        if waits:
+            build.call("cudaStreamSynchronize", t + 150, t + 405)
+        for k in range(5):
+            at = t + 450 + 100 * k
+            build.launch(at, at + 5, correlation=10 * i + k + 1)
+            build.kernel(at + 10, at + (60 if k < 4 else 550), correlation=10 * i + k + 1)
+    return build
+
+
+def test_loading_beside_a_busy_device_costs_the_late_launches_behind_it() -> None:
+    """Records of nsys 2023.4, which has no name for the driver's lazy loading."""
+    assert charges(loads_beside_work(waits=False))["init.lazy_load"] == 9 * 100
+
+
+def test_a_host_that_has_waited_for_the_device_since_has_lost_nothing_by_loading() -> None:
+    assert "init.lazy_load" not in charges(loads_beside_work(waits=True))
+
+
+def test_unnamed_records_of_a_launch_call_beside_a_busy_device_are_a_full_queue() -> None:
+    build = TraceBuilder(devices=2)
+    build.kernel(0, 2_000, device=1, stream=9)
+    build.launch(0, 5, correlation=1)
+    build.kernel(6, 20, correlation=1)
+    build.launch(30, 830, correlation=2)
+    build.span(Overheads, 40, 820, kind=OverheadKind.UNNAMED, correlation=2)
+    build.kernel(832, 900, correlation=2)
+    assert "init.lazy_load" not in charges(build)
 
 
 def test_a_context_created_inside_the_window_is_init_context() -> None:

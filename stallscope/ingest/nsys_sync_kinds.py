@@ -1,0 +1,37 @@
+"""What a synchronization record waited for, by the call that made it.
+
+nsys 2023.4 with driver 580 writes cudaEventSynchronize as a stream wait and cudaStreamWaitEvent as a stream
+synchronization, against its own table of names. The API call of the same correlation id knows better.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from stallscope.model import events
+from stallscope.model.events import SyncKind
+from stallscope.model.names import Names
+
+_OF_CALL = (
+    (r"^(cuda|cu)StreamWaitEvent", SyncKind.STREAM_WAIT_EVENT),
+    (r"^(cuda|cu)EventSynchronize", SyncKind.EVENT),
+    (r"^(cuda|cu)StreamSynchronize", SyncKind.STREAM),
+    (r"^cuda(Device|Thread)Synchronize|^cuCtxSynchronize", SyncKind.CONTEXT),
+)
+
+
+def with_kinds_of_calls(syncs: events.Syncs, calls: events.ApiCalls, names: Names) -> events.Syncs:
+    """The records with the kind of their call; one without such a call keeps its own."""
+    kind_of_name = np.full(len(names), SyncKind.UNKNOWN, np.int8)
+    for pattern, kind in _OF_CALL:
+        kind_of_name[names.matching(pattern)] = kind
+    kind_of_call = kind_of_name[calls.name]
+    rows = np.flatnonzero((kind_of_call != SyncKind.UNKNOWN) & (calls.correlation > 0))
+    if not len(rows) or not len(syncs):
+        return syncs
+    keys = (calls.process[rows].astype(np.int64) << 44) | calls.correlation[rows]
+    order = np.argsort(keys, kind="stable")
+    wanted = (syncs.process.astype(np.int64) << 44) | syncs.correlation
+    at = order[np.minimum(np.searchsorted(keys, wanted, sorter=order), len(keys) - 1)]
+    told = np.where(keys[at] == wanted, kind_of_call[rows[at]], syncs.kind)
+    return events.Syncs.of(**{**{name: syncs.array(name) for name in syncs.COLUMNS}, "kind": told})

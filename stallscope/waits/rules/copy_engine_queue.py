@@ -1,0 +1,124 @@
+"""copy.engine_queue: a short copy that is ready waits until a long one of the same direction lets go of the engine.
+
+A copy engine serves one direction and one copy at a time, in the order in which copies become ready, whatever stream
+they are on. The work behind the short copy waits with it. The device looks busy meanwhile, so it is told beside the
+ledger.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from stallscope.model.columns import NO_ROW
+from stallscope.model.events import ApiCalls, Copies, CopyKind, Streams, Syncs
+from stallscope.model.experiments import Experiment
+from stallscope.timeline.intervals import Int64Array
+from stallscope.timeline.operations import OperationKind
+from stallscope.waits.base import Detection, Fact, Rule, RuleMeta, View, claim_operations, measure
+from stallscope.waits.held import last_event_wait
+from stallscope.waits.streams import on_null_stream
+
+MIN_HELD = 4
+FOLLOWS_NS = 5_000
+"""The engine starts the next copy this soon after the one before."""
+MIN_WAIT_NS = 5_000
+TIMES_LONGER = 4
+"""The copy in front takes this many times as long. Copies of one size take turns: the engine is full, none is late."""
+
+META = RuleMeta(
+    id="copy.engine_queue",
+    title="A short copy waits behind a long one of the same direction",
+    layer="beside",
+    needs=(ApiCalls, Copies, Streams, Syncs),
+)
+
+EXPERIMENTS = (
+    Experiment(
+        title="Let the short copy go first",
+        change="Record an event behind the short copy and let the stream of the long one wait for it; issuing it first "
+        "is not enough, streams do not order copies",
+        apply=("short_done.record(work)", "bulk.wait_event(short_done)  # before the long copy"),
+        measure=measure(),
+        refuted_if="the short copy ends before the long one begins and the step takes as long",
+        numerics="bit-identical",
+    ),
+    Experiment(
+        title="Cut the long copy into pieces",
+        change="Copy in chunks of a few MiB, so that the engine is free between them",
+        apply=("for part in source.split(1 << 20): target_part.copy_(part, non_blocking=True)",),
+        measure=measure(),
+        refuted_if="the short copy starts between two chunks and the step takes as long",
+        numerics="bit-identical",
+    ),
+)
+
+
+def detect(view: View) -> Detection | None:
+    """Claim the time from ready to start of short copies that begin when a long one of another stream ends."""
+    held, ready = _held(view)
+    if len(held) < MIN_HELD:
+        return None
+    whole = claim_operations(view, held)
+    return Detection(
+        claims=whole.between(ready, whole.start_ns),
+        level="supported",
+        assumes="the short copy goes first, and what waits behind it does not need the long one",
+        low_ratio=0.0,
+        facts=(
+            Fact("short copies held by a long one", len(held), "count", Copies),
+            Fact("median wait from ready to start", float(np.median(whole.start_ns - ready)), "ns", Copies),
+            Fact("median length of the held copies", float(np.median(whole.end_ns - whole.start_ns)), "ns", Copies),
+        ),
+        caveats=("This wait lies behind a busy device: it is not part of the ledger.",),
+    )
+
+
+def _held(view: View) -> tuple[Int64Array, Int64Array]:
+    """Short copies with work behind them, and since when nothing but the engine held them."""
+    operations, order, launched = view.operations, view.stream_order, view.launched_ns
+    pairs = [_neighbours(view, kind) for kind in (CopyKind.HOST_TO_DEVICE, CopyKind.DEVICE_TO_HOST)]
+    front, row = (np.concatenate([pair[side] for pair in pairs]) for side in (0, 1))
+    length = operations.end_ns - operations.start_ns
+    pause = operations.start_ns[row] - operations.end_ns[front]
+    keep = (order.of_row[front] != order.of_row[row]) & (operations.device[front] == operations.device[row])
+    keep &= (pause >= 0) & (pause <= FOLLOWS_NS) & (length[front] >= TIMES_LONGER * length[row])
+    keep &= ~on_null_stream(view, front) & ~on_null_stream(view, row) & _work_behind(view)[row]
+    front, row = front[keep], row[keep]
+    # What an event wait can stand for was submitted before the wait was: the copy in front was submitted later.
+    waited = last_event_wait(view, row)
+    independent = launched[front] >= waited
+    front, row, waited = front[independent], row[independent], waited[independent]
+    ready = np.maximum(_ready(view, row, waited), operations.start_ns[front])
+    late = operations.start_ns[row] - ready >= MIN_WAIT_NS
+    return row[late], ready[late]
+
+
+def _neighbours(view: View, kind: CopyKind) -> tuple[Int64Array, Int64Array]:
+    """Copies of one direction and the next of that direction, in the order in which they started on their device."""
+    copies, operations = view[Copies], view.operations
+    rows = np.flatnonzero((operations.kind == OperationKind.COPY) & (view.launch != NO_ROW) & ~view.from_graph)
+    rows = rows[copies.kind[operations.row[rows]] == kind]
+    return rows[:-1], rows[1:]
+
+
+def _work_behind(view: View) -> npt.NDArray[np.bool_]:
+    """Operations with a kernel next on their stream: somebody waits for them."""
+    elder = view.stream_order.predecessor()
+    found = np.zeros(len(view.operations), np.bool_)
+    found[elder[(elder != NO_ROW) & (view.operations.kind == OperationKind.COMPUTE)]] = True
+    return found
+
+
+def _ready(view: View, row: Int64Array, waited: Int64Array) -> Int64Array:
+    """When each copy could have begun: submitted, its stream free, and all that its event wait can stand for done."""
+    operations, calls = view.operations, view.calls
+    elder = view.stream_order.predecessor()[row]
+    ready = np.maximum(calls.end_ns[view.launch[row]], np.where(elder == NO_ROW, 0, operations.end_ns[elder]))
+    submitted = np.argsort(view.launched_ns, kind="stable")
+    reach = np.maximum.accumulate(operations.end_ns[submitted])
+    before = np.searchsorted(view.launched_ns[submitted], waited)
+    return np.where(before > 0, np.maximum(ready, reach[np.maximum(before - 1, 0)]), ready)
+
+
+RULE = Rule(META, detect, EXPERIMENTS)

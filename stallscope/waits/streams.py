@@ -1,0 +1,28 @@
+"""How the streams of operations were created."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from stallscope.model.events import StreamFlag, Streams
+from stallscope.timeline.intervals import Int64Array
+from stallscope.timeline.stream_order import stream_key
+from stallscope.waits.base import View
+
+
+def stream_flags(view: View, rows: Int64Array) -> npt.NDArray[np.int8]:
+    """StreamFlag of the stream of each operation."""
+    streams, operations = view[Streams], view.operations
+    if not len(streams):
+        return np.full(len(rows), StreamFlag.UNKNOWN, np.int8)
+    known = stream_key(streams.process, streams.context, streams.stream)
+    order = np.argsort(known, kind="stable")
+    wanted = stream_key(operations.process[rows], operations.context[rows], operations.stream[rows])
+    at = order[np.minimum(np.searchsorted(known[order], wanted), len(known) - 1)]
+    return np.where(known[at] == wanted, streams.flag[at], StreamFlag.UNKNOWN).astype(np.int8)
+
+
+def on_null_stream(view: View, rows: Int64Array) -> npt.NDArray[np.bool_]:
+    """Operations on the legacy default stream, which holds and is held for reasons of its own."""
+    return np.asarray(stream_flags(view, rows) == StreamFlag.NULL)
