@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from statistics import median
 from typing import Any
 
 import msgspec
@@ -87,6 +88,7 @@ class Scoreboard(msgspec.Struct, frozen=True, kw_only=True):
     largest_unattributed_of_idle: float
     gains_contained: int
     gains_measured: int
+    median_width: float
     ids: tuple[IdRow, ...]
     decoy_alarms: tuple[DecoyAlarm, ...]
     confusions: tuple[Confusion, ...]
@@ -128,6 +130,7 @@ def score(samples: Path, progress: Callable[[str], None] = lambda _: None) -> Sc
         largest_unattributed_of_idle=max(verdict.unattributed_of_idle for _, verdict in pairs),
         gains_contained=sum(row.contained for row in gains),
         gains_measured=len(gains),
+        median_width=_median_width(gains),
         ids=tuple(
             IdRow(
                 wait=row.wait,
@@ -176,6 +179,11 @@ def _gains(families: tuple[Expected, ...], pairs: list[tuple[Label, Verdict]]) -
             if key in known and known[key][0].fix == timing.fixed:
                 found.append(gain(*known[key], timing, notes.get(key, "")))
     return tuple(found)
+
+
+def _median_width(gains: tuple[Gain, ...]) -> float:
+    widths = [row.width for row in gains if row.width is not None]
+    return round(median(widths), 4) if widths else 0.0
 
 
 def _not_run(families: tuple[Expected, ...]) -> tuple[str, ...]:

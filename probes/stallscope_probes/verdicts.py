@@ -26,13 +26,18 @@ class Label(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Verdict(msgspec.Struct, frozen=True, kw_only=True):
-    """What a report named: `alarms` are findings above a note, `notes` the others; shares of the window by id."""
+    """What a report named: `alarms` are findings above a note, `notes` the others; shares of the window by id.
+
+    `beside` are the ids of waits behind a busy device, which no ledger charges.
+    """
 
     file: str
     alarms: dict[str, float]
     notes: dict[str, float]
     unattributed_of_idle: float
     recoverable_ns: dict[str, tuple[int, int]]
+    wait_ns: dict[str, int] = {}
+    beside: frozenset[str] = frozenset()
 
     @property
     def named(self) -> frozenset[str]:
@@ -80,9 +85,11 @@ def verdict_of(file: str, analysis: Analysis) -> Verdict:
     alarms: dict[str, float] = {}
     notes: dict[str, float] = {}
     recoverable: dict[str, tuple[int, int]] = {}
+    waits: dict[str, int] = {}
     for finding in analysis.findings:
         side = notes if finding.severity == "note" else alarms
         side[finding.wait] = round(side.get(finding.wait, 0.0) + finding.share, 6)
+        waits[finding.wait] = waits.get(finding.wait, 0) + finding.wait_ns
         low, high = recoverable.get(finding.wait, (0, 0))
         recoverable[finding.wait] = (low + finding.recoverable_ns.low, high + finding.recoverable_ns.high)
     idle = sum(device.idle_ns for device in analysis.devices)
@@ -93,6 +100,8 @@ def verdict_of(file: str, analysis: Analysis) -> Verdict:
         notes=notes,
         unattributed_of_idle=round(unattributed / idle, 6) if idle else 0.0,
         recoverable_ns=recoverable,
+        wait_ns=waits,
+        beside=frozenset(finding.wait for finding in analysis.findings if not finding.ledger),
     )
 
 

@@ -15,6 +15,7 @@ from stallscope.timeline.timeline import Timeline
 from stallscope.waits.base import Claims, Detection, Rule
 from stallscope.waits.ledger import Settlement
 from stallscope.waits.places import places, spans
+from stallscope.waits.profiler_cost import profiler_part_ns
 
 MIN_SHARE = 0.01
 """A finding below this share of its window is told only on request (or when it costs MIN_STEP_NS in every step)."""
@@ -36,7 +37,8 @@ def finding_of(timeline: Timeline, rule: Rule, detection: Detection, settlement:
     devices = np.unique(detection.claims.device[rows]).tolist()
     wait_ns = int(owned.sum())
     share = wait_ns / sum(w.window_ns for w in timeline.windows if w.device in devices)
-    recoverable = _recoverable(rule, detection, owned[rows])
+    profiled = profiler_part_ns(timeline, detection.claims, rows) if rule.meta.layer == "idle" else 0
+    recoverable = _recoverable(rule, detection, owned[rows], profiled)
     return Finding(
         id=_stable_id(timeline, rule),
         wait=rule.meta.id,
@@ -77,11 +79,13 @@ def _uncharged(timeline: Timeline, claims: Claims) -> Int64Array:
     return owned
 
 
-def _recoverable(rule: Rule, detection: Detection, owned: Int64Array) -> Recoverable:
+def _recoverable(rule: Rule, detection: Detection, owned: Int64Array, profiled_ns: int) -> Recoverable:
+    """The rule's interval; what the profiler may have added to the host is not promised."""
     if rule.meta.severity == "note":
         return Recoverable(low=0, high=0, assumes=detection.assumes)
     high = int(np.maximum(owned - detection.floor_ns, 0).sum())
-    return Recoverable(low=int(high * detection.low_ratio), high=high, assumes=detection.assumes)
+    sure = max(high - profiled_ns, 0)
+    return Recoverable(low=int(sure * detection.low_ratio), high=high, assumes=detection.assumes)
 
 
 def _with_expectation(rule: Rule, recoverable: Recoverable) -> list[Experiment]:

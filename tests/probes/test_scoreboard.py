@@ -125,6 +125,24 @@ def test_difference_is_paired_block_by_block() -> None:
 def test_gain_is_inside_when_the_intervals_meet(bad_ns: int, word: str) -> None:
     timing = Timing(family="f", bad="a", fixed="x", bad_ns=(bad_ns,) * 12, fixed_ns=(100,) * 12)
     found = gain(label("a", "bad", "launch.gap"), verdict("a", {"launch.gap": 0.5}), timing)
-    assert (found.predicted_low_ns, found.predicted_high_ns) == (100, 300)
+    assert (found.predicted_low_ns, found.predicted_high_ns) == (100, 300 * 10 // 9)
     assert found.measured_ns == bad_ns - 100
     assert found.contained is (word == "inside")
+
+
+def test_what_the_label_allows_counts_at_the_high_end_and_time_behind_a_busy_device_once() -> None:
+    timing = Timing(family="f", bad="a", fixed="x", bad_ns=(300,) * 12, fixed_ns=(100,) * 12)
+    said = Verdict(
+        file="a",
+        alarms={},
+        notes={},
+        unattributed_of_idle=0.0,
+        recoverable_ns={"copy.engine_queue": (0, 900), "copy.exposed": (90, 450), "launch.gap": (90, 90)},
+        wait_ns={"copy.engine_queue": 900, "copy.exposed": 1800, "launch.gap": 90},
+        beside=frozenset({"copy.engine_queue"}),
+    )
+    known = msgspec.structs.replace(label("a", "bad", "copy.engine_queue"), may=("copy.exposed",), repeats=10)
+    found = gain(known, said, timing)
+    assert (found.predicted_low_ns, found.predicted_high_ns) == (0, 100)
+    assert found.wait_ns == 200
+    assert found.width == 0.5

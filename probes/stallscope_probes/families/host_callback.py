@@ -38,7 +38,7 @@ FAMILY = Family(
             but(MUST_NOT, "launch.gap"),
             fix="without",
             may=("launch.gap",),
-            gain_note="nsys 2023.4 records no host functions, so nothing is predicted",
+            gain_note="inferred: nsys 2023.4 records no host functions",
         ),
         Variant("without", "fixed", _build, {"callback_us": 0, "aside": 0}, (), ("dep.host_callback", *MUST_NOT)),
         Variant(

@@ -47,7 +47,7 @@ FAMILY = Family(
             ("dep.default_stream",),
             MUST_NOT,
             fix="non_blocking",
-            gain_note="0.2 % above the bound: clock differences between capture and timing",
+            gain_note="above the bound: clock differences between capture and timing",
         ),
         Variant(
             "non_blocking",

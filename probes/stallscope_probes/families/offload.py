@@ -70,7 +70,7 @@ FAMILY = Family(
             ("copy.exposed",),
             "ahead",
             bytes=256 << 20,
-            gain_note="2 % above the bound: the repair also overlaps the first fetch of the next step",
+            gain_note="above the bound: the repair also overlaps the first fetch of the next step",
         ),
         Variant(
             "ahead",

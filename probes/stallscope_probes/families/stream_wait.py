@@ -45,7 +45,7 @@ FAMILY = Family(
             ("dep.stream_wait",),
             MUST_NOT,
             fix="independent",
-            gain_note="the wait behind a busy device was not recognised",
+            gain_note="above the bound: clock differences between capture and timing",
         ),
         Variant(
             "independent",
