@@ -121,7 +121,7 @@ def test_difference_is_paired_block_by_block() -> None:
     assert (middle, low, high) == (10, 10, 10)
 
 
-@pytest.mark.parametrize(("bad_ns", "word"), [(350, "inside"), (90, "below"), (420, "above")])
+@pytest.mark.parametrize(("bad_ns", "word"), [(350, "inside"), (90, "below"), (460, "above")])
 def test_gain_is_inside_when_the_intervals_meet(bad_ns: int, word: str) -> None:
     timing = Timing(family="f", bad="a", fixed="x", bad_ns=(bad_ns,) * 12, fixed_ns=(100,) * 12)
     found = gain(label("a", "bad", "launch.gap"), verdict("a", {"launch.gap": 0.5}), timing)
