@@ -7,6 +7,7 @@ from build import TraceBuilder
 from diagnose import analysis, charges, finding, outcome
 
 from stallscope.model.events import CopyKind, MemoryKind
+from stallscope.waits.profiler_cost import CALL_NS
 from stallscope.waits.runner import GRAPH_REFUSAL
 
 NS = 0.001
@@ -170,7 +171,7 @@ def test_a_launch_call_blocks_on_a_full_queue_from_100_us_on(length_us: float, *
 def test_the_low_end_is_three_tenths_and_the_high_end_leaves_a_floor() -> None:
     found = finding(idle_part(1000.0, 9000.0), "sync.stream")
     assert found.wait_ns == 1_000_000
-    assert found.recoverable_ns.low == int(found.recoverable_ns.high * 0.3)
+    assert abs(found.recoverable_ns.low - 0.3 * (found.recoverable_ns.high - CALL_NS)) <= 2  # one call, profiled
     assert found.share == 0.1
 
 
