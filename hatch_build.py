@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import runpy
 import shutil
 import subprocess
 import sysconfig
@@ -32,13 +33,25 @@ class NativeBuild(BuildHookInterface):
         compiler = os.environ.get("CC") or shutil.which("cc") or shutil.which("gcc") or shutil.which("clang")
         if self.target_name != "wheel" or compiler is None or os.environ.get("STALLSCOPE_PURE"):
             return
-        built = [library for library, sources in LIBRARIES.items() if self._compile(compiler, sources, library)]
+        built = [
+            named
+            for library, sources in LIBRARIES.items()
+            if self._compile(compiler, sources, named := self._named_by_sources(library))
+        ]
         if not built:
             return
         build_data["artifacts"] += map(str, built)
         build_data["pure_python"] = False
         platform = sysconfig.get_platform().replace("-", "_").replace(".", "_")
         build_data["tag"] = f"py3-none-{platform}"
+
+    def _named_by_sources(self, library: Path) -> Path:
+        """`_sweeps.1a2b3c4d.so`, as `stallscope/compiled.py` looks for it; libraries of other sources are removed."""
+        folder = Path(self.root) / library.parent
+        for stale in folder.glob(f"{library.stem}.*so"):
+            stale.unlink()
+        tag = runpy.run_path(str(Path(self.root) / "stallscope" / "compiled.py"))["source_tag"](folder)
+        return library.with_suffix(f".{tag}.so")
 
     def _compile(self, compiler: str, sources: list[Path], library: Path) -> bool:
         options = ["-O3", "-shared", "-fPIC", "-std=c11", "-o", str(library)]

@@ -3,7 +3,7 @@
 python benchmarks/pages_fuzz.py [FILES] [SEED]     # 100,000 by default; prints what came back
 
 With memory checks: compile stallscope/ingest/sqlite_*.c with -fsanitize=address,undefined -fno-sanitize-recover into
-stallscope/ingest/_sqlite_pages.so, run with LD_PRELOAD="$(cc -print-file-name=libasan.so)" ASAN_OPTIONS=detect_leaks=0.
+the library in stallscope/ingest, run with LD_PRELOAD="$(cc -print-file-name=libasan.so)" ASAN_OPTIONS=detect_leaks=0.
 """
 
 from __future__ import annotations

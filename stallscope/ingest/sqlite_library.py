@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import ctypes
-import os
 from functools import cache
 from pathlib import Path
 
-LIBRARY = Path(__file__).with_name("_sqlite_pages.so")
+from stallscope import compiled
 
 RECOUNT = -4
 """State of a decoding whose leaves hold other numbers of cells than expected."""
@@ -48,11 +47,8 @@ class Target(ctypes.Structure):
 @cache
 def library() -> ctypes.CDLL | None:
     """The compiled decoder, or None where it was not built or is switched off (STALLSCOPE_PURE)."""
-    if os.environ.get("STALLSCOPE_PURE") or not LIBRARY.is_file():
-        return None
-    try:
-        found = ctypes.CDLL(str(LIBRARY))
-    except OSError:
+    found = compiled.load(Path(__file__).parent, "_sqlite_pages")
+    if found is None:
         return None
     file, pointer, i32, i64, u32, u64 = (
         ctypes.c_int,

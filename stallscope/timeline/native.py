@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ctypes
-import os
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -11,7 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-LIBRARY = Path(__file__).with_name("_sweeps.so")
+from stallscope import compiled
 
 _P, _I64, _I32 = ctypes.c_void_p, ctypes.c_int64, ctypes.c_int32
 _SPANS = (_P, _P, _I64)
@@ -63,12 +62,8 @@ TOO_WIDE = -4
 @cache
 def sweeps() -> Sweeps | None:
     """The compiled loops, or None where they were not built or are switched off (STALLSCOPE_PURE)."""
-    if os.environ.get("STALLSCOPE_PURE") or not LIBRARY.is_file():
-        return None
-    try:
-        return Sweeps(ctypes.CDLL(str(LIBRARY)))
-    except (OSError, AttributeError):
-        return None
+    library = compiled.load(Path(__file__).parent, "_sweeps")
+    return None if library is None else Sweeps(library)
 
 
 def words(values: npt.ArrayLike) -> npt.NDArray[np.int64]:
