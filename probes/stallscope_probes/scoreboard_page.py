@@ -17,8 +17,8 @@ names it, and as a false alarm when a report names it above a note and the captu
 it.
 
 **These captures are the ones on which rules, thresholds and labels were tuned.** The figures show that the rules do
-what they were made for. How they do on captures nobody looked at before is another question, which this page does not
-answer."""
+what they were made for. How they do on captures nobody tuned on is on
+[a page of its own](scoreboard-held-out.md)."""
 
 
 def page(board: Scoreboard) -> str:
