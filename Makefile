@@ -31,7 +31,7 @@ test: $(VENV)/.installed-dev
 	tools/apt-packages.sh
 	NSYS="$$(tools/nsys.sh)"; export STALLSCOPE_NSYS="$${STALLSCOPE_NSYS:-$$NSYS}"; \
 	[ -n "$$STALLSCOPE_NSYS" ] || unset STALLSCOPE_NSYS; \
-	export STALLSCOPE_OLD_NSYS="$$(for suite in bullseye bookworm; do NSYS_DEBIAN_SUITE=$$suite tools/nsys.sh; done)"; $(MAKE) --no-print-directory check
+	export OLD_NSYS="$$(for suite in bullseye bookworm; do NSYS_DEBIAN_SUITE=$$suite tools/nsys.sh; done)"; $(MAKE) --no-print-directory check
 
 check:
 	$(BIN)/ruff check .

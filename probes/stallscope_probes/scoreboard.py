@@ -17,6 +17,7 @@ from stallscope_probes.gains import Gain, gain
 from stallscope_probes.gatekeeping import ResultVerdict, judge_results
 from stallscope_probes.samples import MANIFEST, Expected, load_expected
 from stallscope_probes.verdicts import (
+    IdScore,
     Label,
     Verdict,
     analyze_file,
@@ -131,18 +132,7 @@ def score(samples: Path, progress: Callable[[str], None] = lambda _: None) -> Sc
         gains_contained=sum(row.contained for row in gains),
         gains_measured=len(gains),
         median_width=_median_width(gains),
-        ids=tuple(
-            IdRow(
-                wait=row.wait,
-                found=row.found,
-                missed=row.missed,
-                false_alarms=row.false_alarms,
-                precision=round(row.precision, 4),
-                recall=round(row.recall, 4),
-                f1=round(row.f1, 4),
-            )
-            for row in rows
-        ),
+        ids=tuple(id_row(row) for row in rows),
         decoy_alarms=tuple(DecoyAlarm(file=file, wait=wait) for file, wait in decoy_alarms(pairs)),
         confusions=tuple(
             Confusion(expected=expected, named=named, times=times)
@@ -152,6 +142,19 @@ def score(samples: Path, progress: Callable[[str], None] = lambda _: None) -> Sc
         gains=gains,
         results=tuple(row for expected in families for row in judge_results(samples, expected)),
         not_run=_not_run(families),
+    )
+
+
+def id_row(row: IdScore) -> IdRow:
+    """One id's line of the score."""
+    return IdRow(
+        wait=row.wait,
+        found=row.found,
+        missed=row.missed,
+        false_alarms=row.false_alarms,
+        precision=round(row.precision, 4),
+        recall=round(row.recall, 4),
+        f1=round(row.f1, 4),
     )
 
 

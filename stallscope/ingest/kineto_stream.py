@@ -23,11 +23,9 @@ from stallscope.ingest.kineto_events import Event, Header
 from stallscope.ingest.kineto_repair import Repairs, repaired
 
 CHUNK_BYTES = 2 << 20
-"""Larger pieces are not faster, but their objects no longer fit into memory that Python has at hand: pieces of 8 MiB
-fault 20 times the pages in, which costs time of its own where several readers share a machine."""
+"""Objects of larger pieces outgrow the memory that Python has at hand: those of 8 MiB fault 20 times the pages in."""
 LARGEST_PIECE = 256 << 20
 """A header, or a single event, beyond this is not a profiler's work."""
-
 SPARE_BYTES = 64 << 20
 MOST_UNPACKED = 100
 SPARE_EVENTS = 1_000_000

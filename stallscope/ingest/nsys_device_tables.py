@@ -7,10 +7,8 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-import polars as pl
 
 from stallscope.ingest import nsys_enums as enums
-from stallscope.ingest import nsys_schema as schema
 from stallscope.ingest.export_rows import Rows
 from stallscope.ingest.nsys_registry import Registry
 from stallscope.ingest.nsys_rows import (
@@ -25,7 +23,7 @@ from stallscope.ingest.nsys_rows import (
 )
 from stallscope.ingest.nsys_source import Kind, wanted
 from stallscope.model import events
-from stallscope.model.events import CopyKind, MemoryKind, MigrationCause, StreamFlag, SyncKind
+from stallscope.model.events import CopyKind, MemoryKind, MigrationCause, SyncKind
 
 Deferred = Callable[[], npt.NDArray[Any]]
 
@@ -278,43 +276,6 @@ def pool_trims(registry: Registry, table: str) -> events.PoolTrims:
     rows = rows.only(registry.enum(enums.POOL_OPERATION, rows.codes("operationType"), 0) == enums.TRIMMED)
     process = registry.process(rows.codes("globalPid"))
     return events.PoolTrims.lazily(len(rows), time_ns=rows.later("start"), process=process)
-
-
-def streams(registry: Registry) -> events.Streams | None:
-    """Created streams and the null stream of each context, of the processes met so far."""
-    parts = [
-        _streams(registry, names, stream, null)
-        for names, stream, null in (
-            (schema.CUDA_STREAMS, "streamId", False),
-            (schema.CUDA_CONTEXTS, "nullStreamId", True),
-            (schema.CUDA_NULL_STREAMS, "streamId", True),
-        )
-    ]
-    found = [part for part in parts if part is not None]
-    if not found:
-        return None
-    return events.Streams(pl.concat(found).unique(["process", "context", "stream"], keep="last", maintain_order=True))
-
-
-def _streams(registry: Registry, names: tuple[str, ...], stream: str, null: bool) -> pl.DataFrame | None:  # noqa: FBT001
-    table = registry.table(names)
-    if table is None:
-        return None
-    columns: dict[str, Kind] = {
-        **wanted("int", "processId", "contextId", stream),
-        **wanted("int32", "priority"),
-        **wanted("key", "flag"),
-    }
-    rows = registry.rows(table, columns)
-    flag = registry.enum(enums.STREAM_FLAG, rows.codes("flag"), StreamFlag.UNKNOWN)
-    frame = rows.frame("processId", "contextId", stream, "priority")
-    process = pl.Series("process", registry.processes_of_pids(frame.get_column("processId")), dtype=pl.Int32)
-    flags = pl.lit(StreamFlag.NULL.value, pl.Int8) if null else pl.Series(flag)
-    return (
-        frame.with_columns(process, flags.alias("flag"))
-        .drop_nulls(["process", "contextId", stream])
-        .select("process", pl.col("contextId").alias("context"), pl.col(stream).alias("stream"), "flag", "priority")
-    )
 
 
 def _id_or_none(rows: Rows, name: str) -> npt.NDArray[np.int64]:

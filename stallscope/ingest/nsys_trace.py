@@ -9,7 +9,7 @@ from itertools import chain
 import numpy as np
 import numpy.typing as npt
 
-from stallscope.ingest import nsys_capture, nsys_collected, nsys_notes
+from stallscope.ingest import nsys_capture, nsys_collected, nsys_notes, nsys_streams
 from stallscope.ingest import nsys_device_tables as device_tables
 from stallscope.ingest import nsys_gpu_tables as gpu_tables
 from stallscope.ingest import nsys_host_tables as host_tables
@@ -89,7 +89,7 @@ def _read(registry: Registry) -> Tables:
     _add_calls(registry, tables)
     _add_overheads(registry, tables)
     _add_nvtx(registry, tables)
-    streams = device_tables.streams(registry)
+    streams = nsys_streams.streams(registry)
     if streams is not None:
         tables[events.Streams] = streams
     return tables

@@ -36,6 +36,19 @@ def claim_held(view: View, gap: Int64Array) -> Claims:
     return Claims.of(**{**columns, "time_ns": calls.start_ns[gaps.launch[gap]]})
 
 
+def called_between(view: View, wanted: npt.NDArray[np.bool_]) -> npt.NDArray[np.bool_]:
+    """Operations with a wanted call between their launch and their stream's launch before, all on one thread."""
+    calls, launch, elder = view.calls, view.launch, view.stream_order.predecessor()
+    called = np.flatnonzero(wanted)
+    found = np.zeros(len(launch), np.bool_)
+    rows = np.flatnonzero((elder != NO_ROW) & (launch != NO_ROW))
+    rows = rows[(launch[elder[rows]] != NO_ROW) & (launch[elder[rows]] < launch[rows])]
+    first, last = launch[elder[rows]], launch[rows]  # calls are sorted by thread and time
+    same = calls.thread[first] == calls.thread[last]
+    found[rows] = same & (np.searchsorted(called, last) > np.searchsorted(called, first))
+    return found
+
+
 def waits_for_event(view: View, gap: Int64Array) -> npt.NDArray[np.bool_]:
     """Gaps with a stream-wait-event between the launch of the successor and the launch before it on its stream.
 

@@ -51,6 +51,7 @@ PRECEDENCE: tuple[str, ...] = (
     "sync.event",
     "sync.stream",
     "dep.host_callback",
+    "uvm.prefetch",
     "dep.other_device",
     "dep.stream_wait",
     "dep.default_stream",

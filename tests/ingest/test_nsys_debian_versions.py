@@ -1,7 +1,7 @@
 """Versions of Nsight Systems that Debian packages: exports that they wrote, and what each makes of the others' reports.
 
 `tests/data/nsys` holds scrubbed exports of `nsys profile -t nvtx,osrt sleep 0.3` on a machine without a GPU. The other
-tests need the programs: `make test` unpacks them with `tools/nsys.sh` and names them in STALLSCOPE_OLD_NSYS.
+tests need the programs: `make test` unpacks them with `tools/nsys.sh` and names them in OLD_NSYS.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from stallscope.model.analysis import Analysis
 from stallscope.views.headline import Verdict, headline
 
 VERSIONS = ("2020.4.3", "2022.4.2", "2023.4.4")
-NAMED = os.environ.get("STALLSCOPE_OLD_NSYS", "").split()
+NAMED = os.environ.get("OLD_NSYS", "").split()
 REPORT = "sample_traces/gil/no_thread.nsys-rep"
 """Made by 2023.4.4."""
 
@@ -49,7 +49,7 @@ def test_export_tells_the_version_that_wrote_it(version: str, repository: Path, 
 @pytest.fixture(params=NAMED or [None], ids=lambda program: "old" if program else "none")
 def old_nsys(request: pytest.FixtureRequest) -> Nsys:
     if request.param is None:
-        pytest.skip("STALLSCOPE_OLD_NSYS names no nsys: what old versions say of newer reports is not tested here")
+        pytest.skip("OLD_NSYS names no nsys: what old versions say of newer reports is not tested here")
     return find_nsys(request.param)
 
 

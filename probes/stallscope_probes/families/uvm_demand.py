@@ -144,7 +144,7 @@ FAMILY = Family(
             {"mib": 2},
             (),
             ("uvm.fault_gpu", "uvm.fault_cpu", *MUST_NOT),
-            ("copy.exposed",),
+            ("uvm.prefetch",),
             managed_bytes=REGIONS * (2 << 20),
         ),
         Variant(

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
 from stallscope.model.columns import NO_ROW
 from stallscope.model.events import ApiCalls, HostCallbacks, Kernels, Syncs
 from stallscope.model.experiments import Experiment
-from stallscope.timeline.intervals import Int64Array, union
+from stallscope.timeline.intervals import union
 from stallscope.waits.base import Detection, Fact, Rule, RuleMeta, View, claim_gaps, measure
-from stallscope.waits.held import claim_held, held_gaps, waits_for_event
+from stallscope.waits.held import called_between, claim_held, held_gaps, waits_for_event
 from stallscope.waits.hostspans import cut
 
 ASSUMES = "the host function no longer blocks the stream"
@@ -79,7 +78,7 @@ def _inferred(view: View) -> Detection | None:
     """
     order, operations, gaps = view.stream_order, view.operations, view.gaps
     elder = order.predecessor()
-    between = _submitted_between(view, elder)
+    between = called_between(view, view.names.matching(SUBMITS)[view.calls.name])
     held = held_gaps(view)
     held = held[between[gaps.after[held]] & (gaps.before[held] == elder[gaps.after[held]])]
     if view.find(Syncs) is not None and len(held):
@@ -100,19 +99,6 @@ def _inferred(view: View) -> Detection | None:
         facts=(Fact("queued operations held behind the submission of a host function", len(held), "count", ApiCalls),),
         caveats=(INFERRED,),
     )
-
-
-def _submitted_between(view: View, elder: Int64Array) -> npt.NDArray[np.bool_]:
-    """Operations with a host function between their launch and their stream's launch before, on the same thread."""
-    calls, launch = view.calls, view.launch
-    functions = np.flatnonzero(view.names.matching(SUBMITS)[calls.name])
-    found = np.zeros(len(launch), np.bool_)
-    rows = np.flatnonzero((elder != NO_ROW) & (launch != NO_ROW))
-    rows = rows[(launch[elder[rows]] != NO_ROW) & (launch[elder[rows]] < launch[rows])]
-    first, last = launch[elder[rows]], launch[rows]  # calls are sorted by thread and time
-    same = calls.thread[first] == calls.thread[last]
-    found[rows] = same & (np.searchsorted(functions, last) > np.searchsorted(functions, first))
-    return found
 
 
 RULE = Rule(META, detect, EXPERIMENTS)
