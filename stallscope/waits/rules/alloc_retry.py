@@ -90,14 +90,18 @@ def _chains(view: View) -> tuple[list[Int64Array], int]:
     kind = calls.kind[rows]
     breaks = np.concatenate((calls.thread[rows][1:] != calls.thread[rows][:-1], np.ones(min(1, len(rows)), np.bool_)))
     breaks |= is_one_of(kind, LAUNCHES)
+    of = np.cumsum(breaks) - breaks
+    freed = np.bincount(of[kind == CallKind.FREE], minlength=int(of[-1]) + 1 if len(of) else 0)
+    edges = np.searchsorted(of, np.arange(len(freed) + 1))
     chains, failures = [], 0
-    for part in np.split(np.arange(len(rows)), np.flatnonzero(breaks) + 1):
-        block = part[~is_one_of(kind[part], LAUNCHES)]
+    for part in np.flatnonzero(freed >= MIN_FREES):  # most parts are a launch and nothing else
+        block = np.arange(edges[part], edges[part + 1])
+        block = block[~is_one_of(kind[block], LAUNCHES)]
         frees = np.flatnonzero(kind[block] == CallKind.FREE)
         oom = (kind[block] == CallKind.ALLOC) & (calls.result[rows[block]] == OUT_OF_MEMORY)
         works = np.flatnonzero((kind[block] == CallKind.ALLOC) & ~oom)
-        works = works[works > frees[0]] if len(frees) else works[:0]
-        if len(frees) < MIN_FREES or not len(works) or len(works) >= len(frees):
+        works = works[works > frees[0]]
+        if not len(works) or len(works) >= len(frees):
             continue
         first = int(np.flatnonzero(oom)[0]) if oom[: frees[0]].any() else int(frees[0])
         failures += int(oom[: works[0]].any())
