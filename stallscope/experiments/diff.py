@@ -20,6 +20,9 @@ from stallscope.model.analysis import Analysis, Tool
 from stallscope.model.comparison import Comparison, Delta, Noise, Reason, Side
 from stallscope.model.units import duration
 
+Charges = dict[str, tuple[FloatArray, FloatArray]]
+"""Nanoseconds a repeat of both sides, by wait id."""
+
 
 @dataclass(frozen=True, slots=True)
 class DiffOptions:
@@ -66,10 +69,11 @@ def _measured(
         return Comparison(
             tool=tool, verdict="inconclusive", headline=reason.message, base=sides[0], head=sides[1], reasons=(reason,)
         )
-    unseen = _unseen(samples)
+    charges = {wait: samples.charged(wait) for wait in _charged_ids(samples)}
+    unseen = _unseen(samples, charges)
     limits, difference = _limits(samples), mean_difference(*durations, CONFIDENCE[samples.basis], samples.sampling)
-    waits = _waits(samples, limits, unseen)
-    limits = widened(limits, unseen.of_step())
+    waits = _waits(samples, charges, limits, unseen)
+    limits = widened(limits, unseen.of_step()) if unseen else limits
     step = delta(_mean(durations[0]), _mean(durations[1]), difference, limits)
     judged = judge(samples.runs[0], step, waits, options.tested, numerics_passed=options.numerics_passed)
     return Comparison(
@@ -95,26 +99,24 @@ def _limits(samples: Samples) -> Thresholds:
     return thresholds(_mean(base), error, len(base), "runs" if samples.basis == "runs" else "steps")
 
 
-def _unseen(samples: Samples) -> Unseen:
+def _unseen(samples: Samples, charges: Charges) -> Unseen | None:
     """Several runs a side show what runs differ by; one run a side does not."""
     if samples.basis == "runs":
-        return Unseen()
-    charges = {wait: samples.charged(wait) for wait in _charged_ids(samples)}
+        return None
     base, head = ({wait: _mean(sides[side]) for wait, sides in charges.items()} for side in (0, 1))
     return Unseen.of(base).larger(Unseen.of(head))
 
 
-def _waits(samples: Samples, limits: Thresholds, unseen: Unseen) -> dict[str, Delta]:
+def _waits(samples: Samples, charges: Charges, limits: Thresholds, unseen: Unseen | None) -> dict[str, Delta]:
     """Every charged id. Ids large enough to get a verdict share the confidence between them (Bonferroni)."""
-    charges = {wait: samples.charged(wait) for wait in _charged_ids(samples)}
     sizes = {wait: max(_mean(base), _mean(head)) for wait, (base, head) in charges.items()}
     sizeable = [wait for wait, size in sizes.items() if size >= limits.band_ns]
     confidence = 1 - (1 - CONFIDENCE[samples.basis]) / max(len(sizeable), 1)
     rows = {}
     for wait, (base, head) in charges.items():
         difference = mean_difference(base, head, confidence, samples.sampling)
-        band = unseen.of_row(wait, sizes[wait]) if samples.basis != "runs" else 0.0
-        rows[wait] = delta(_mean(base), _mean(head), difference, widened(limits, band))
+        own = widened(limits, unseen.of_row(wait, sizes[wait])) if unseen else limits
+        rows[wait] = delta(_mean(base), _mean(head), difference, own)
     return rows
 
 

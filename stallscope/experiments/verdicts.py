@@ -60,8 +60,8 @@ def thresholds(step_ns: float, standard_error: float, samples: int, basis: Liter
 class Unseen:
     """Run-to-run variation that single runs do not show, in nanoseconds a step (standard errors add in squares)."""
 
-    host_ns: float = 0.0
-    device_ns: float = 0.0
+    host_ns: float
+    device_ns: float
 
     @classmethod
     def of(cls, waits_ns: Mapping[str, float]) -> Unseen:
