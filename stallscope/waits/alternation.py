@@ -10,12 +10,10 @@ from stallscope.model.events import Kernels
 from stallscope.timeline.intervals import Int64Array, union
 from stallscope.timeline.operations import OperationKind
 from stallscope.waits.base import View
+from stallscope.waits.behind import MIN_WAIT_NS, follows, stream_ready_ns
 from stallscope.waits.held import last_event_wait
 
 MIN_HELD = 8
-FOLLOWS_NS = 5_000
-"""A held kernel starts this soon after the one that held it ends."""
-MIN_WAIT_NS = 5_000
 OVERLAP = 0.05
 """Streams of which at least this part runs side by side do not take turns."""
 
@@ -48,20 +46,18 @@ def small(view: View, rows: Int64Array) -> npt.NDArray[np.bool_]:
 
 
 def _held(view: View) -> tuple[Int64Array, Int64Array, Int64Array]:
-    operations, calls, launch, order = view.operations, view.calls, view.launch, view.stream_order
+    operations, launch, order = view.operations, view.launch, view.stream_order
     rows = np.flatnonzero((operations.kind == OperationKind.COMPUTE) & (launch != NO_ROW) & ~view.from_graph)
     front, row = rows[:-1], rows[1:]
-    pause = operations.start_ns[row] - operations.end_ns[front]
-    near = (operations.device[front] == operations.device[row]) & (order.of_row[front] != order.of_row[row])
-    near &= (operations.process[front] == operations.process[row]) & (pause >= 0) & (pause <= FOLLOWS_NS)
+    near = follows(view, front, row) & (order.of_row[front] != order.of_row[row])
+    near &= operations.process[front] == operations.process[row]
     near &= small(view, front) & small(view, row)
     front, row = front[near], row[near]
     elder = order.predecessor()[row]
     waited = last_event_wait(view, row)
     # The wait lies behind the stream's operation before, and what it can stand for was submitted before it.
     by_event = (waited > np.where(elder == NO_ROW, 0, view.launched_ns[elder])) & (view.launched_ns[front] < waited)
-    own = np.where(elder == NO_ROW, 0, operations.end_ns[elder])
-    ready = np.maximum(np.maximum(calls.end_ns[launch[row]], own), operations.start_ns[front])
+    ready = np.maximum(stream_ready_ns(view, row), operations.start_ns[front])
     by_event &= operations.start_ns[row] - ready >= MIN_WAIT_NS
     return row[by_event], front[by_event], ready[by_event]
 

@@ -15,14 +15,12 @@ from stallscope.model.events import ApiCalls, Copies, CopyKind, Streams, Syncs
 from stallscope.model.experiments import Experiment
 from stallscope.timeline.intervals import Int64Array
 from stallscope.timeline.operations import OperationKind
-from stallscope.waits.base import Detection, Fact, Rule, RuleMeta, View, claim_operations, measure
+from stallscope.waits.base import Detection, Fact, Rule, RuleMeta, View, measure
+from stallscope.waits.behind import MIN_WAIT_NS, Behind, behind_detection, follows, stream_ready_ns
 from stallscope.waits.held import last_event_wait
 from stallscope.waits.streams import on_null_stream
 
 MIN_HELD = 4
-FOLLOWS_NS = 5_000
-"""The engine starts the next copy this soon after the one before."""
-MIN_WAIT_NS = 5_000
 TIMES_LONGER = 4
 """The copy in front takes this many times as long. Copies of one size take turns: the engine is full, none is late."""
 
@@ -59,19 +57,15 @@ def detect(view: View) -> Detection | None:
     held, ready = _held(view)
     if len(held) < MIN_HELD:
         return None
-    whole = claim_operations(view, held)
-    return Detection(
-        claims=whole.between(ready, whole.start_ns),
+    length = float(np.median(view.operations.end_ns[held] - view.operations.start_ns[held]))
+    behind = Behind(
         level="supported",
         assumes="the short copy goes first, and what waits behind it does not need the long one",
-        low_ratio=0.0,
-        facts=(
-            Fact("short copies held by a long one", len(held), "count", Copies),
-            Fact("median wait from ready to start", float(np.median(whole.start_ns - ready)), "ns", Copies),
-            Fact("median length of the held copies", float(np.median(whole.end_ns - whole.start_ns)), "ns", Copies),
-        ),
-        caveats=("This wait lies behind a busy device: it is not part of the ledger.",),
+        counted=Fact("short copies held by a long one", len(held), "count", Copies),
+        table=Copies,
+        facts=(Fact("median length of the held copies", length, "ns", Copies),),
     )
+    return behind_detection(view, held, ready, behind)
 
 
 def _held(view: View) -> tuple[Int64Array, Int64Array]:
@@ -80,9 +74,8 @@ def _held(view: View) -> tuple[Int64Array, Int64Array]:
     pairs = [_neighbours(view, kind) for kind in (CopyKind.HOST_TO_DEVICE, CopyKind.DEVICE_TO_HOST)]
     front, row = (np.concatenate([pair[side] for pair in pairs]) for side in (0, 1))
     length = operations.end_ns - operations.start_ns
-    pause = operations.start_ns[row] - operations.end_ns[front]
-    keep = (order.of_row[front] != order.of_row[row]) & (operations.device[front] == operations.device[row])
-    keep &= (pause >= 0) & (pause <= FOLLOWS_NS) & (length[front] >= TIMES_LONGER * length[row])
+    keep = (order.of_row[front] != order.of_row[row]) & follows(view, front, row)
+    keep &= length[front] >= TIMES_LONGER * length[row]
     keep &= ~on_null_stream(view, front) & ~on_null_stream(view, row) & _work_behind(view)[row]
     front, row = front[keep], row[keep]
     # What an event wait can stand for was submitted before the wait was: the copy in front was submitted later.
@@ -112,11 +105,9 @@ def _work_behind(view: View) -> npt.NDArray[np.bool_]:
 
 def _ready(view: View, row: Int64Array, waited: Int64Array) -> Int64Array:
     """When each copy could have begun: submitted, its stream free, and all that its event wait can stand for done."""
-    operations, calls = view.operations, view.calls
-    elder = view.stream_order.predecessor()[row]
-    ready = np.maximum(calls.end_ns[view.launch[row]], np.where(elder == NO_ROW, 0, operations.end_ns[elder]))
+    ready = stream_ready_ns(view, row)
     submitted = np.argsort(view.launched_ns, kind="stable")
-    reach = np.maximum.accumulate(operations.end_ns[submitted])
+    reach = np.maximum.accumulate(view.operations.end_ns[submitted])
     before = np.searchsorted(view.launched_ns[submitted], waited)
     return np.where(before > 0, np.maximum(ready, reach[np.maximum(before - 1, 0)]), ready)
 

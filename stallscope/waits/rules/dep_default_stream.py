@@ -14,13 +14,11 @@ from stallscope.model.experiments import Experiment
 from stallscope.timeline.intervals import Int64Array
 from stallscope.timeline.operations import OperationKind
 from stallscope.waits.alternation import small
-from stallscope.waits.base import Detection, Fact, Rule, RuleMeta, View, claim_operations, measure
+from stallscope.waits.base import Detection, Fact, Rule, RuleMeta, View, measure
+from stallscope.waits.behind import MIN_WAIT_NS, Behind, behind_detection, follows, stream_ready_ns
 from stallscope.waits.streams import stream_flags
 
 MIN_HELD = 8
-FOLLOWS_NS = 5_000
-"""A held kernel starts this soon after the one that held it ends."""
-MIN_WAIT_NS = 5_000
 
 META = RuleMeta(
     id="dep.default_stream",
@@ -49,44 +47,34 @@ def detect(view: View) -> Detection | None:
     held, ready = _held(view)
     if len(held) < MIN_HELD:
         return None
-    whole = claim_operations(view, held)
-    return Detection(
-        claims=whole.between(ready, whole.start_ns),
+    behind = Behind(
         level="supported",
         assumes="the kernels are independent and the device has room for both",
-        low_ratio=0.0,
-        facts=(
-            Fact("kernels held by another stream's kernel", len(held), "count", Kernels),
-            Fact("median wait from ready to start", float(np.median(whole.start_ns - ready)), "ns", Kernels),
-            Fact("streams involved", len(np.unique(view.operations.stream[held])), "count", Streams),
-        ),
-        caveats=("This wait lies behind a busy device: it is not part of the ledger.",),
+        counted=Fact("kernels held by another stream's kernel", len(held), "count", Kernels),
+        table=Kernels,
+        facts=(Fact("streams involved", len(np.unique(view.operations.stream[held])), "count", Streams),),
     )
+    return behind_detection(view, held, ready, behind)
 
 
 def _held(view: View) -> tuple[Int64Array, Int64Array]:
     """Kernels that were ready but started only when a small kernel of another blocking stream had ended."""
-    operations, calls, launch = view.operations, view.calls, view.launch
+    operations, launch = view.operations, view.launch
     rows = np.flatnonzero((operations.kind == OperationKind.COMPUTE) & (launch != NO_ROW) & ~view.from_graph)
     before, row = rows[:-1], rows[1:]
     flag = stream_flags(view, rows)
     null, blocking = flag == StreamFlag.NULL, flag == StreamFlag.BLOCKING
-    pair = (operations.device[before] == operations.device[row]) & (
-        operations.process[before] == operations.process[row]
-    )
+    pair = follows(view, before, row) & (operations.process[before] == operations.process[row])
     pair &= operations.stream[before] != operations.stream[row]
     pair &= (null[:-1] & blocking[1:]) | (blocking[:-1] & null[1:])
     pair &= small(view, before)
-    gap = operations.start_ns[row] - operations.end_ns[before]
-    pair &= (gap >= 0) & (gap <= FOLLOWS_NS)
     row = row[pair]
     if not len(row):
         return row, row
     predecessor = view.stream_order.predecessor()[row]
-    own_end = np.where(predecessor == NO_ROW, 0, operations.end_ns[predecessor])
+    ready = stream_ready_ns(view, row)
     elsewhere = (predecessor != NO_ROW) & (operations.device[predecessor] != operations.device[row])
-    own_end[elsewhere] = operations.start_ns[row[elsewhere]]  # context ids of several devices mixed up: not judged
-    ready = np.maximum(calls.end_ns[launch[row]], own_end)
+    ready[elsewhere] = operations.start_ns[row[elsewhere]]  # context ids of several devices mixed up: not judged
     waited = operations.start_ns[row] - ready >= MIN_WAIT_NS
     return row[waited], ready[waited]
 

@@ -6,13 +6,12 @@ told only of streams that take turns: a single wait behind a busy device is how 
 
 from __future__ import annotations
 
-import numpy as np
-
 from stallscope.model.columns import Table
 from stallscope.model.events import ApiCalls, Kernels, Syncs
 from stallscope.model.experiments import Experiment
 from stallscope.waits.alternation import taking_turns
-from stallscope.waits.base import Detection, Fact, Rule, RuleMeta, View, claim_operations, measure
+from stallscope.waits.base import Detection, Fact, Rule, RuleMeta, View, measure
+from stallscope.waits.behind import Behind, behind_detection
 from stallscope.waits.held import claim_held, held_gaps, waits_for_event
 
 UNRECORDED = (
@@ -77,21 +76,14 @@ def _beside(view: View) -> Detection | None:
     row, ready = taking_turns(view)
     if not len(row):
         return None
-    whole = claim_operations(view, row)
-    return Detection(
-        claims=whole.between(ready, whole.start_ns),
+    behind = Behind(
         level="indicated",
         assumes=ASSUMES,
-        low_ratio=0.0,
-        facts=(
-            Fact("kernels held by an event of the other stream", len(row), "count", Syncs),
-            Fact("median wait from ready to start", float(np.median(whole.start_ns - ready)), "ns", Kernels),
-        ),
-        caveats=(
-            "This wait lies behind a busy device: it is not part of the ledger.",
-            TURNS,
-        ),
+        counted=Fact("kernels held by an event of the other stream", len(row), "count", Syncs),
+        table=Kernels,
+        caveats=(TURNS,),
     )
+    return behind_detection(view, row, ready, behind)
 
 
 RULE = Rule(META, detect, EXPERIMENTS)
