@@ -39,3 +39,8 @@ def outcome(build: TraceBuilder, wait: str) -> tuple[str, str]:
     """Outcome and reason of one rule's check."""
     check = next(c for c in analysis(build).checks if c.wait == wait)
     return check.outcome, check.reason
+
+
+def evidence(build: TraceBuilder, wait: str) -> dict[str, tuple[int | float, str, str]]:
+    """The evidence of a finding: label → value, unit, table of the export."""
+    return {row.label: (row.value, row.unit, row.source) for row in finding(build, wait).evidence}

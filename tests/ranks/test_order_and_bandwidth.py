@@ -1,18 +1,28 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from stallscope.timeline.collectives import CollectiveKind, CollectiveLog, CollectiveOps, Communicator
 from stallscope.timeline.intervals import IntervalSet
-from stallscope.waits.ranks import bandwidth, order
+from stallscope.waits.ranks import bandwidth, order, peer_wait
 from stallscope.waits.ranks.base import Ranks, RankSummary, listed
 from stallscope.waits.ranks.runner import RULES, compare
 
 A, B = Communicator("tp"), Communicator("dp")
 
 
-def rank(number: int, rows: list[tuple[int, int, int]], *, size: int = -1, window: int = 10_000_000) -> RankSummary:
+def rank(
+    number: int,
+    rows: list[tuple[int, int, int]],
+    *,
+    size: int = -1,
+    window: int = 10_000_000,
+    kind: CollectiveKind = CollectiveKind.ALL_REDUCE,
+    group: int = 2,
+) -> RankSummary:
     """Rows are (start, end, communicator) in ns; all of it is exposed."""
     rows = sorted(rows)
     starts, ends, groups = (np.array(column, np.int64) for column in zip(*rows, strict=True))
@@ -21,11 +31,11 @@ def rank(number: int, rows: list[tuple[int, int, int]], *, size: int = -1, windo
         start_ns=starts,
         end_ns=ends,
         device=[0] * count,
-        kind=[CollectiveKind.ALL_REDUCE] * count,
+        kind=[kind] * count,
         communicator=groups,
         sequence=[int((groups[:i] == groups[i]).sum()) for i in range(count)],
         bytes=[size] * count,
-        group_size=[2] * count,
+        group_size=[group] * count,
         source=[-1] * count,
         target=[-1] * count,
     )
@@ -114,3 +124,118 @@ def test_a_broken_rule_is_a_check(monkeypatch: pytest.MonkeyPatch) -> None:
 )
 def test_lists_of_ranks(labels: list[str], text: str) -> None:
     assert listed(labels) == text
+
+
+def alike(lengths: list[int], *, size: int = 4 << 20, window: int = 40_000_000, **of: object) -> Ranks:
+    """Two ranks that run the same transfers of these lengths in ns, a millisecond apart."""
+    rows = [(1_000_000 * i, 1_000_000 * i + length, 0) for i, length in enumerate(lengths)]
+    return Ranks(tuple(rank(r, rows, size=size, window=window, **of) for r in range(2)))  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("size", "count", "outcome"),
+    [(4 << 20, 10, "found"), ((4 << 20) - 1, 10, "not_applicable"), (4 << 20, 9, "not_applicable")],
+)
+def test_ten_transfers_of_4_mib_are_compared(size: int, count: int, outcome: str) -> None:
+    ranks = alike([100_000] * count, size=size)
+    assert bandwidth.detect(ranks, link_bytes_per_s=900e9).checks[0].outcome == outcome
+
+
+@pytest.mark.parametrize(("slow_ns", "count"), [(200_000, 0), (200_010, 1)])
+def test_slow_is_below_half_of_the_best(slow_ns: int, count: int) -> None:
+    found = bandwidth.detect(alike([slow_ns] + [100_000] * 39), everything=True).findings
+    assert sum(f.count for f in found) == count
+
+
+@pytest.mark.parametrize(("lost_ns", "outcome"), [(400_000, "found"), (399_999, "clean")])
+def test_slow_transfers_are_told_from_1_percent_of_all_windows(lost_ns: int, outcome: str) -> None:
+    ranks = alike([100_000 + lost_ns] + [100_000] * 39)
+    checks = bandwidth.detect(ranks).checks
+    assert checks[0].outcome == outcome
+    assert checks[0].reason == ("" if outcome == "found" else "40 transfers compared")
+    assert bandwidth.detect(ranks, everything=True).checks[0].outcome == "found"
+
+
+@pytest.mark.parametrize(
+    ("kind", "group", "factor"),
+    [
+        (CollectiveKind.ALL_REDUCE, 2, 1.0),
+        (CollectiveKind.ALL_REDUCE, 8, 1.75),
+        (CollectiveKind.ALL_GATHER, 8, 0.875),
+        (CollectiveKind.REDUCE_SCATTER, 8, 0.875),
+        (CollectiveKind.ALL_TO_ALL, 4, 0.75),
+    ],
+)
+def test_bus_bandwidth_is_that_of_nccl_tests(kind: CollectiveKind, group: int, factor: float) -> None:
+    finding = bandwidth.detect(alike([100_000] * 10, kind=kind, group=group), link_bytes_per_s=900e9).findings[0]
+    assert finding.evidence[1].value == round((4 << 20) * factor / 100e-6)
+
+
+def test_a_slow_link_states_its_evidence_and_worth() -> None:
+    own, link = bandwidth.detect(transfers(8)).findings[0], bandwidth.detect(transfers(0), link_bytes_per_s=1e12)
+    assert [(e.value, e.unit, e.source) for e in own.evidence] == [
+        (8, "count", "kernel"),
+        (83_886_080_000, "bytes/s", "kernel"),
+        (335_544_320_000, "bytes/s", "kernel"),
+    ]
+    assert (own.severity, own.share, own.ledger) == ("warning", 0.06, False)
+    assert (own.recoverable_ns.low, own.recoverable_ns.high) == (1_440_000, 4_800_000)
+    assert "run nccl-tests" in own.caveats[0]
+    assert len(link.findings[0].caveats) == 1
+    assert "calibrated link" in link.findings[0].title
+    assert [e.value for e in link.findings[0].evidence] == [40, 335_544_320_000, 1_000_000_000_000]
+
+
+def one_late(*, count: int = 20, late_ns: int = 80_000, window: int = 20_000_000, group: int = 3) -> Ranks:
+    """Three ranks in collectives of 20 µs; the last comes `late_ns` after the others, held up by its input."""
+    length = late_ns + 20_000
+    first = [(1_000_000 * i, 1_000_000 * i + length, 0) for i in range(count)]
+    last = [(start + late_ns, end, 0) for start, end, _ in first]
+    ranks = [rank(r, first if r < 2 else last, window=window, group=group) for r in range(3)]
+    ranks[2] = replace(ranks[2], before={"input.wait": np.full(count, late_ns)})
+    return Ranks(tuple(ranks))
+
+
+def test_a_late_rank_is_named_with_what_the_others_wait_and_why() -> None:
+    outcome = peer_wait.detect(one_late())
+    found = outcome.findings[0]
+    assert found.title == "2 ranks wait in collectives for rank 2, held up there by input.wait"
+    assert (found.wait_ns, found.count, found.share) == (2 * 20 * 80_000, 40, round(3.2 / 60, 6))
+    assert (found.recoverable_ns.low, found.recoverable_ns.high) == (960_000, 3_200_000)
+    assert found.recoverable_ns.assumes == "rank 2 arrives with the others; the transfer itself stays"
+    assert (found.severity, found.evidence_level) == ("warning", "supported")
+    assert found.spans == tuple((1_000_000 * i, 1_000_000 * i + 80_000) for i in range(20))
+    assert found.caveats == ("spans are on the clock of rank 0",)
+    facts = {e.label: (e.value, e.unit, e.source) for e in found.evidence}
+    assert facts["collectives compared"] == (20, "count", "kernel")
+    assert facts["waiting for late ranks, all ranks"] == (3_200_000, "ns", "kernel")
+    assert facts["rank 2 arrives late by (mean)"] == (80_000, "ns", "kernel")
+    assert facts["rank 2 arrives last"] == (20, "count", "kernel")
+    assert facts["rank 2: input.wait beyond the others before arriving"] == (1_600_000, "ns", "ledger")
+    assert outcome.traced == ((2, "input.wait"),)
+    assert {p: spans.total_ns() for p, spans in outcome.moved.items()} == {0: 1_600_000, 1: 1_600_000, 2: 0}
+    assert [e.expect.high for e in found.experiments if e.expect] == [3_200_000]
+
+
+@pytest.mark.parametrize(("late_ns", "severity"), [(150_000, "error"), (149_999, "warning")])
+def test_waiting_for_a_rank_is_an_error_from_a_tenth_of_all_windows(late_ns: int, severity: str) -> None:
+    assert peer_wait.detect(one_late(late_ns=late_ns)).findings[0].severity == severity
+
+
+def test_ranks_that_no_trace_shows_are_counted() -> None:
+    assert peer_wait.detect(one_late(group=8)).findings[0].caveats[0].startswith("5 of the group's ranks are not")
+
+
+def test_at_most_fifty_waits_are_shown_and_one_rank_alone_is_not_compared() -> None:
+    assert len(peer_wait.detect(one_late(count=60, window=60_000_000)).findings[0].spans) == 50
+    alone = peer_wait.detect(Ranks(one_late().summaries[:1])).checks[0]
+    assert (alone.outcome, alone.reason) == (
+        "not_applicable",
+        "needs the traces of several ranks: stallscope analyze ranks/*",
+    )
+
+
+def test_ranks_that_arrive_together_are_clean() -> None:
+    outcome = peer_wait.detect(one_late(late_ns=0))
+    assert (outcome.checks[0].outcome, outcome.findings) == ("clean", ())
+    assert outcome.checks[0].reason.startswith("20 collectives compared")
