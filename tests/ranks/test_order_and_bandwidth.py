@@ -239,3 +239,11 @@ def test_ranks_that_arrive_together_are_clean() -> None:
     outcome = peer_wait.detect(one_late(late_ns=0))
     assert (outcome.checks[0].outcome, outcome.findings) == ("clean", ())
     assert outcome.checks[0].reason.startswith("20 collectives compared")
+
+
+def test_the_transfer_is_the_time_of_the_rank_that_came_last() -> None:
+    rows = [(1_000_000 * i, 1_000_000 * i + 100_000, 0) for i in range(10)]
+    early = [(start - 400_000, end, 0) for start, end, _ in rows[1:]]
+    ranks = Ranks((rank(0, rows[1:] + rows[:1], size=4 << 20), rank(1, rows[:1] + early, size=4 << 20)))
+    finding = bandwidth.detect(ranks, link_bytes_per_s=900e9).findings[0]
+    assert finding.evidence[1].value == round((4 << 20) / 100e-6)

@@ -82,3 +82,32 @@ def test_too_few_collectives_decide_nothing() -> None:
     arrival[:, 2] = 50.0
     assert not len(lateness(durations(arrival)).blamed)
     assert not len(lateness(np.empty((0, 3))).blamed)
+
+
+@pytest.mark.parametrize(("collectives", "blamed"), [(5, [1]), (4, [])])
+def test_five_collectives_are_needed_to_name_a_rank(collectives: int, blamed: list[int]) -> None:
+    arrival = np.zeros((collectives, 3))
+    arrival[:, 1] = 50.0
+    assert lateness(durations(arrival)).blamed.tolist() == blamed
+
+
+def test_lateness_is_against_the_mean_of_the_others_that_took_part() -> None:
+    taken = np.array([[300.0, 100.0, 200.0], [300.0, 100.0, np.nan], [300.0, np.nan, np.nan]])
+    expected = [[-150.0, 150.0, 0.0], [-200.0, 200.0, np.nan], [np.nan] * 3]
+    np.testing.assert_array_equal(lateness(taken).late_ns, expected)
+
+
+def test_noise_is_the_robust_sigma_of_one_arrival() -> None:
+    """Two ranks that are ±30 apart by turns: sigma of the difference 1.4826 · 30, of one arrival √2 less."""
+    taken = np.array([[300.0, 300.0 + (30.0 if i % 2 else -30.0)] for i in range(20)])
+    assert lateness(taken).noise_ns == pytest.approx(1.4826 * 30 / 2**0.5)
+
+
+def test_the_most_harmful_is_named_first_and_pauses_below_their_worth_are_not() -> None:
+    arrival = np.zeros((20, 4))
+    arrival[:, 1], arrival[:, 3] = 50.0, 80.0
+    assert lateness(durations(arrival)).blamed.tolist() == [3, 1]
+    once = np.zeros((20, 4))
+    once[7, 2] = 1_000.0
+    assert lateness(durations(once), worth_ns=1_000.0).blamed.tolist() == [2]
+    assert lateness(durations(once), worth_ns=1_001.0).blamed.tolist() == []

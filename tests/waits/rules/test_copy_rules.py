@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from build import TraceBuilder
-from diagnose import charges, finding, waits
+from build import US, TraceBuilder
+from diagnose import charges, evidence, finding, waits
 
 from stallscope.model.events import MemoryKind
 
@@ -69,3 +69,49 @@ def test_a_copy_on_the_compute_stream_is_said_to_be_unable_to_overlap() -> None:
     build.kernel(900, 1000, stream=7)
     assert waits(build) == ["copy.exposed"]
     assert any("stream of its kernels" in c for c in finding(build, "copy.exposed").caveats)
+
+
+COPIES, CALLS = "CUPTI_ACTIVITY_KIND_MEMCPY", "CUPTI_ACTIVITY_KIND_RUNTIME"
+
+
+def test_pageable_copies_state_their_number_bytes_and_rate() -> None:
+    build = loop(MemoryKind.PAGEABLE)
+    assert evidence(build, "copy.pageable") == {
+        "copies with a pageable side": (4, "count", COPIES),
+        "bytes they moved": (4 << 20, "bytes", COPIES),
+        "their rate": ((4 << 20) / 1600e-6, "bytes/s", COPIES),
+    }
+    found = finding(build, "copy.pageable")
+    assert (found.recoverable_ns.low, found.recoverable_ns.high) == (480 * US, 1_600 * US)
+    assert found.caveats[0].startswith("One-time uploads at the start are worth little")
+
+
+def test_exposed_copies_state_their_bytes_rate_and_streams() -> None:
+    build = loop(MemoryKind.PINNED)
+    assert evidence(build, "copy.exposed") == {
+        "copies": (4, "count", COPIES),
+        "of them on a stream that also runs kernels": (0, "count", COPIES),
+        "bytes moved": (4 << 20, "bytes", COPIES),
+        "their rate": ((4 << 20) / 1600e-6, "bytes/s", COPIES),
+    }
+    assert not any("stream of its kernels" in caveat for caveat in finding(build, "copy.exposed").caveats)
+
+
+def test_a_copy_on_the_stream_of_its_kernels_is_counted_and_cannot_overlap_them() -> None:
+    build = TraceBuilder()
+    for i in range(3):
+        build.copy(100 * i, 100 * i + 40, stream=8 if i == 0 else 7)
+        build.kernel(100 * i + 40, 100 * i + 100)
+    assert evidence(build, "copy.exposed")["of them on a stream that also runs kernels"][0] == 2
+    found = finding(build, "copy.exposed")
+    assert "A copy on the stream of its kernels cannot overlap them, pinned or not." in found.caveats
+    assert found.evidence_level == "indicated"  # nothing tells who launched the copies
+
+
+def test_blocking_copies_state_their_calls_and_those_that_drained_the_device() -> None:
+    build = loop(MemoryKind.PINNED, blocking=True)
+    assert evidence(build, "copy.blocking") == {
+        "copy calls that leave the device idle": (4, "count", CALLS),
+        "host time in these calls": (4 * 405 * US, "ns", CALLS),
+        "of them calls under which the device drained": (4, "count", CALLS),
+    }

@@ -205,3 +205,37 @@ def test_replays_traced_node_by_node_pay_the_profilers_price() -> None:
         "env.profiler_overhead": 3 * 405,
         "launch.drain": 30,
     }
+
+
+def captured(*, end_thread: int = 1, closed: bool = True) -> TraceBuilder:
+    """A capture from 30 to 305 µs that launches at 100 and 200 µs, ended by a thread or not at all."""
+    build = TraceBuilder()
+    build.launch(0, 5, correlation=1)
+    build.kernel(6, 20, correlation=1)
+    build.call("cudaStreamBeginCapture", 30, 35)
+    if closed:
+        build.call("cudaStreamEndCapture", 300, 305, thread=end_thread)
+    build.launch(400, 405, correlation=2)
+    build.kernel(410, 500, correlation=2)
+    return build
+
+
+def test_a_capture_lasts_until_its_own_thread_ends_it() -> None:
+    assert charges(captured())["init.graph"] == 275
+    assert charges(captured(closed=False))["init.graph"] == 5
+    assert charges(captured(end_thread=2))["init.graph"] == 5
+
+
+def test_graph_building_states_its_calls_and_captures() -> None:
+    found = finding(captured(), "init.graph")
+    assert [(e.value, e.unit, e.source) for e in found.evidence] == [
+        (2, "count", "CUPTI_ACTIVITY_KIND_RUNTIME"),
+        (1, "count", "CUPTI_ACTIVITY_KIND_RUNTIME"),
+    ]
+    assert found.evidence_level == "supported"
+
+
+def test_graphs_of_a_process_without_device_work_hold_nobody_up() -> None:
+    build = steps("cudaMalloc", at=())
+    build.call("cudaGraphInstantiate", 1_100, 1_500, thread=2, pid=2)
+    assert outcome(build, "init.graph")[0] == "clean"

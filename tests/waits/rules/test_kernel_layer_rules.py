@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 from build import US, TraceBuilder
-from diagnose import charges, finding, outcome, waits
+from diagnose import analysis, charges, evidence, finding, outcome, waits
 
 from stallscope.api import analyze_trace
 from stallscope.model.events import CopyKind, CpuFaults, GpuFaults, GpuMetrics, MigrationCause
@@ -201,3 +201,59 @@ def test_without_gpu_metrics_zero_copy_cannot_be_told() -> None:
     state, reason = outcome(build, "link.zero_copy")
     assert state == "not_applicable"
     assert "--gpu-metrics-devices" in reason
+
+
+MOVES = "CUPTI_ACTIVITY_KIND_MEMCPY"
+
+
+def test_gpu_faults_state_their_migrations_and_whether_faults_were_traced() -> None:
+    untraced, traced = managed(MigrationCause.PAGE_FAULT), managed(MigrationCause.SPECULATIVE)
+    for served, faults in ((10_000, 99), (12_000, 1)):
+        traced.row(
+            GpuFaults, start_ns=served * US, end_ns=(served + 100) * US, device=0, process=0, address=1, faults=faults
+        )
+    moved = {
+        "on-demand migrations to the device": (50, "count", MOVES),
+        "bytes they moved": (50 * 4096, "bytes", MOVES),
+    }
+    assert evidence(untraced, "uvm.fault_gpu") == moved
+    assert evidence(traced, "uvm.fault_gpu") == moved | {
+        "GPU fault groups": (2, "count", "CUDA_UM_GPU_PAGE_FAULT_EVENTS"),
+        "page faults in them": (100, "count", "CUDA_UM_GPU_PAGE_FAULT_EVENTS"),
+    }
+    first, second = finding(untraced, "uvm.fault_gpu"), finding(traced, "uvm.fault_gpu")
+    assert first.caveats[0].startswith("Faults were not traced")
+    assert second.caveats[0].startswith("Fault tracing slows fault service")
+    assert (first.recoverable_ns.low, first.recoverable_ns.high) == (2_500 * US, 5_000 * US)
+
+
+def test_faults_of_one_device_are_not_charged_to_kernels_of_another() -> None:
+    build = TraceBuilder(devices=2)
+    for device in (0, 1):
+        build.kernel(0, 1_000, device=device)
+    build.migration(100, 400, kind=TO_DEVICE, cause=MigrationCause.PAGE_FAULT)
+    build.row(GpuFaults, start_ns=500 * US, end_ns=600 * US, device=1, process=0, address=1, faults=3)
+    assert [device.ledger.get("uvm.fault_gpu", 0) for device in analysis(build).devices] == [300 * US, 100 * US]
+
+
+def test_cpu_faults_state_their_migrations_and_the_cpus_own_work() -> None:
+    build = TraceBuilder()
+    build.launch(0, 5, correlation=1)
+    build.kernel(6, 100, correlation=1)
+    for i in range(3):
+        build.migration(200 + 100 * i, 210 + 100 * i, kind=TO_HOST, cause=MigrationCause.PAGE_FAULT)
+    build.launch(1_000, 1_010, correlation=2)
+    build.kernel(1_020, 1_100, correlation=2)
+    moved = {
+        "on-demand migrations to the host": (3, "count", MOVES),
+        "bytes they moved": (3 * 4096, "bytes", MOVES),
+    }
+    assert evidence(build, "uvm.fault_cpu") == moved
+    found = finding(build, "uvm.fault_cpu")
+    assert found.evidence_level == "indicated"
+    assert found.caveats[0].startswith("The CPU's own work on the data is inside this time")
+    build.row(CpuFaults, time_ns=205 * US, process=0, address=4096)
+    assert evidence(build, "uvm.fault_cpu") == moved | {
+        "CPU page faults": (1, "count", "CUDA_UM_CPU_PAGE_FAULT_EVENTS")
+    }
+    assert finding(build, "uvm.fault_cpu").evidence_level == "supported"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from build import US, TraceBuilder
-from diagnose import charges, finding, waits
+from diagnose import charges, evidence, finding, waits
 
 from stallscope.model.events import CopyKind, MigrationCause, Migrations
 
@@ -61,3 +61,12 @@ def test_pages_that_moved_before_the_standstill_do_not_count() -> None:
 
 def test_pages_of_another_device_do_not_count() -> None:
     assert "uvm.prefetch" not in waits(prefetched(device=1))
+
+
+def test_what_was_held_and_prefetched_is_stated() -> None:
+    assert evidence(prefetched(), "uvm.prefetch") == {
+        "queued operations held behind a prefetch": (1, "count", "CUPTI_ACTIVITY_KIND_RUNTIME"),
+        "prefetched pieces": (1, "count", "CUPTI_ACTIVITY_KIND_MEMCPY"),
+        "bytes prefetched": (2 << 20, "bytes", "CUPTI_ACTIVITY_KIND_MEMCPY"),
+    }
+    assert finding(prefetched(), "uvm.prefetch").recoverable_ns.high == 400 * US
