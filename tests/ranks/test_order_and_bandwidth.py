@@ -247,3 +247,17 @@ def test_the_transfer_is_the_time_of_the_rank_that_came_last() -> None:
     ranks = Ranks((rank(0, rows[1:] + rows[:1], size=4 << 20), rank(1, rows[:1] + early, size=4 << 20)))
     finding = bandwidth.detect(ranks, link_bytes_per_s=900e9).findings[0]
     assert finding.evidence[1].value == round((4 << 20) / 100e-6)
+
+
+def test_ranks_that_overlap_two_communicators_are_in_no_order() -> None:
+    """Rank 0 ends A before B, rank 1 runs both at once: nothing is crossed."""
+    first = [(100_000 * i + 50_000 * g, 100_000 * i + 50_000 * g + 20_000, g) for i in range(20) for g in (0, 1)]
+    second = [(100_000 * i, 100_000 * i + 70_000, g) for i in range(20) for g in (0, 1)]
+    assert order.detect(Ranks((rank(0, first), rank(1, second)))).checks[0].outcome == "clean"
+
+
+def test_crossed_communicators_state_their_number_and_worth() -> None:
+    found = order.detect(crossed(20)).findings[0]
+    assert (found.severity, found.evidence_level, found.share) == ("warning", "indicated", 0.25)
+    assert found.evidence[0].value == 40
+    assert 0 <= found.recoverable_ns.low <= found.recoverable_ns.high <= found.wait_ns

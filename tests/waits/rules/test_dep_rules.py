@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from build import US, TraceBuilder
-from diagnose import charges, finding, waits
+from diagnose import charges, evidence, finding, waits
 
 from stallscope.model.events import HostCallbacks, StreamFlag, Streams, SyncKind, Syncs
 
@@ -218,3 +218,21 @@ def test_a_consumer_that_waits_for_its_producer_is_no_finding() -> None:
 
 def test_streams_that_also_run_side_by_side_are_no_finding() -> None:
     assert "dep.stream_wait" not in waits(turns(side_by_side=True))
+
+
+def test_a_full_queue_states_how_many_calls_blocked_and_the_longest() -> None:
+    build = TraceBuilder()
+    for i in range(10):
+        build.launch(10 * i, 10 * i + 5, correlation=i + 1)
+    for i, length in enumerate((300, 700)):
+        build.launch(200 + 400 * i, 200 + 400 * i + length, correlation=11 + i)
+    for i in range(12):
+        build.kernel(5 + 1000 * i, 1005 + 1000 * i, correlation=i + 1)
+    table = "CUPTI_ACTIVITY_KIND_RUNTIME"
+    assert evidence(build, "launch.queue_full") == {
+        "launch calls that blocked while the device was busy": (2, "count", table),
+        "longest of them": (700 * US, "ns", table),
+    }
+    found = finding(build, "launch.queue_full")
+    assert found.spans == ((200 * US, 500 * US), (600 * US, 1_300 * US))
+    assert found.evidence_level == "indicated"
