@@ -261,3 +261,16 @@ def test_crossed_communicators_state_their_number_and_worth() -> None:
     assert (found.severity, found.evidence_level, found.share) == ("warning", "indicated", 0.25)
     assert found.evidence[0].value == 40
     assert 0 <= found.recoverable_ns.low <= found.recoverable_ns.high <= found.wait_ns
+
+
+def test_without_sequence_numbers_starts_that_agree_with_durations_support_the_verdict() -> None:
+    """The last rank spends least, and on the common clock it also starts last: two witnesses."""
+    ranks = []
+    for summary in one_late().summaries:
+        ops = summary.log.ops
+        columns = {name: ops.array(name) for name in ops.COLUMNS}
+        columns["sequence"] = np.full(len(ops), -1)
+        ranks.append(replace(summary, log=CollectiveLog(CollectiveOps.of(**columns), summary.log.communicators)))
+    found = peer_wait.detect(Ranks(tuple(ranks))).findings[0]
+    assert any("matched by their order" in caveat for caveat in found.caveats)
+    assert found.evidence_level == "supported"

@@ -111,3 +111,9 @@ def test_the_most_harmful_is_named_first_and_pauses_below_their_worth_are_not() 
     once[7, 2] = 1_000.0
     assert lateness(durations(once), worth_ns=1_000.0).blamed.tolist() == [2]
     assert lateness(durations(once), worth_ns=1_001.0).blamed.tolist() == []
+
+
+def test_without_collectives_there_is_no_noise_and_nobody_to_blame() -> None:
+    found = lateness(np.empty((0, 3)))
+    assert (found.noise_ns, found.blamed.tolist()) == (0.0, [])
+    assert lateness(np.full((3, 2), np.nan)).noise_ns == 0.0

@@ -233,6 +233,8 @@ def test_graph_building_states_its_calls_and_captures() -> None:
         (1, "count", "CUPTI_ACTIVITY_KIND_RUNTIME"),
     ]
     assert found.evidence_level == "supported"
+    assert found.recoverable_ns.assumes == "the graph is built before the measured part"
+    assert found.spans == ((30_000, 305_000),)
 
 
 def test_graphs_of_a_process_without_device_work_hold_nobody_up() -> None:
