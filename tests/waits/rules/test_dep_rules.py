@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import pytest
 from build import US, TraceBuilder
-from diagnose import charges, evidence, finding, waits
+from diagnose import charges, evidence, finding, outcome, waits
 
 from stallscope.model.events import HostCallbacks, StreamFlag, Streams, SyncKind, Syncs
 
@@ -141,12 +142,13 @@ def test_queued_work_of_another_process_is_a_shared_gpu() -> None:
     assert finding(build, "env.shared_gpu").severity == "note"
 
 
-def alternating(flag: StreamFlag, blocks: int = 64) -> TraceBuilder:
-    """Kernels of two streams, all launched early, strictly one after the other."""
+def alternating(flag: StreamFlag, blocks: int = 64, *, count: int = 20, gap_us: float = 1) -> TraceBuilder:
+    """Kernels of 49 µs of two streams, all launched early, strictly one after the other."""
     build = TraceBuilder()
-    for i in range(20):
+    for i in range(count):
+        at = 100 + (49 + gap_us) * i
         build.launch(i, i + 0.5, correlation=i + 1)
-        build.kernel(100 + 50 * i, 149 + 50 * i, correlation=i + 1, stream=7 if i % 2 else 13, blocks=blocks)
+        build.kernel(at, at + 49, correlation=i + 1, stream=7 if i % 2 else 13, blocks=blocks)
     for stream, kind in ((7, StreamFlag.NULL), (13, flag)):
         build.row(Streams, process=0, context=1, stream=stream, flag=kind, priority=0)
     return build
@@ -158,6 +160,36 @@ def test_small_kernels_held_by_the_default_stream_are_told_beside_the_ledger() -
     assert not found.ledger
     assert found.count == 19
     assert "dep.default_stream" not in charges(build)
+
+
+def test_held_kernels_state_their_number_wait_and_streams() -> None:
+    """Each waits the 51 µs from the end of its stream's kernel before; the first, from the window's start, 50 µs."""
+    build = alternating(StreamFlag.BLOCKING)
+    assert [(e.value, e.unit) for e in finding(build, "dep.default_stream").evidence] == [
+        (19, "count"),
+        (51 * US, "ns"),
+        (2, "count"),
+    ]
+    found = finding(build, "dep.default_stream")
+    assert (found.wait_ns, found.evidence_level, found.recoverable_ns.low) == ((18 * 51 + 50) * US, "supported", 0)
+    assert "This wait lies behind a busy device: it is not part of the ledger." in found.caveats
+
+
+@pytest.mark.parametrize(("count", "gap_us", "found"), [(9, 1, True), (8, 1, False), (20, 5, True), (20, 5.001, False)])
+def test_eight_kernels_are_held_each_within_5_us_of_what_held_it(count: int, gap_us: float, *, found: bool) -> None:
+    build = alternating(StreamFlag.BLOCKING, count=count, gap_us=gap_us)
+    assert (outcome(build, "dep.default_stream")[0] == "found") is found
+
+
+def test_kernels_of_another_process_hold_nobody_here() -> None:
+    build = TraceBuilder()
+    for i in range(20):
+        pid, stream = (1, 7) if i % 2 else (2, 13)
+        build.launch(i, i + 0.5, correlation=i + 1, pid=pid)
+        build.kernel(100 + 50 * i, 149 + 50 * i, correlation=i + 1, stream=stream, blocks=64, pid=pid)
+    for pid, stream, kind in ((1, 7, StreamFlag.NULL), (2, 13, StreamFlag.BLOCKING)):
+        build.row(Streams, process=build.process(pid), context=1, stream=stream, flag=kind, priority=0)
+    assert outcome(build, "dep.default_stream")[0] == "clean"
 
 
 def test_non_blocking_streams_and_kernels_that_fill_the_device_are_not_held() -> None:
