@@ -76,16 +76,18 @@ class Rows:
 
     def only(self, kept: Mask) -> Rows:
         """The rows that the mask keeps."""
-        places = np.flatnonzero(kept)
-        return replace(self, length=len(places), index=places if self.index is None else self.index[places])
+        return self.taken(np.flatnonzero(kept))
 
     def sorted_by(self, name: str) -> Rows:
         """The rows in the order of a column, equal ones as they were."""
         keys = self.values(name)
         if bool((keys[1:] >= keys[:-1]).all()):
             return self
-        order = np.argsort(keys, kind="stable")
-        return replace(self, index=order if self.index is None else self.index[order])
+        return self.taken(np.argsort(keys, kind="stable"))
+
+    def taken(self, places: Index) -> Rows:
+        """The rows at these places, in that order."""
+        return replace(self, length=len(places), index=places if self.index is None else self.index[places])
 
     def with_column(self, name: str, column: Column) -> Rows:
         """The same rows with one column more, or another one under this name; it covers the whole file."""

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
+import numpy.typing as npt
 
 from stallscope.ingest import nsys_enums as enums
 from stallscope.ingest.nsys_registry import Registry
-from stallscope.ingest.nsys_rows import host_spans, timed, with_thread
+from stallscope.ingest.nsys_rows import Int64Array, host_spans, timed, with_thread
 from stallscope.ingest.nsys_source import wanted
 from stallscope.model import events
 from stallscope.model.columns import joined
@@ -16,7 +17,10 @@ _UNKNOWN_OVERHEAD = -1
 
 
 def api_calls(registry: Registry, tables: list[str]) -> events.ApiCalls:
-    """The runtime table (which holds driver calls too) and an older driver table."""
+    """The runtime table (which holds driver calls too) and an older driver table.
+
+    One table comes by (thread, start), the outer of two calls first: so it is asked for, and a long one is not copied.
+    """
     return joined([_api_calls(registry, table) for table in tables], order="start_ns")
 
 
@@ -28,17 +32,38 @@ def _api_calls(registry: Registry, table: str) -> events.ApiCalls:
         **wanted("int32", "returnValue"),
     }
     rows = host_spans(registry, table, registry.rows(table, columns))
-    thread = registry.thread(rows.codes("globalTid"))
+    process, thread = registry.process(rows.codes("globalTid")), registry.thread(rows.codes("globalTid"))
+    name = registry.names.of_ids(rows.codes("nameId"), api=True)
+    order = _by_thread(thread, rows.values("start"), rows.values("end"))
+    if order is not None:
+        rows, process, thread, name = rows.taken(order), process[order], thread[order], name[order]
     return events.ApiCalls.lazily(
         len(rows),
         start_ns=rows.later("start"),
         end_ns=rows.later("end"),
-        process=registry.process(rows.codes("globalTid")),
+        process=process,
         thread=thread,
         correlation=rows.later("correlationId"),
-        name=registry.names.of_ids(rows.codes("nameId"), api=True),
+        name=name,
         result=rows.later("returnValue"),
     )
+
+
+def _by_thread(thread: npt.NDArray[np.int32], starts: Int64Array, ends: Int64Array) -> Int64Array | None:
+    """Order by (thread, start, longest first) of rows that are by start; None where they are in it already."""
+    ordered = bool((thread[1:] >= thread[:-1]).all())
+    if ordered:
+        order = np.arange(len(thread))
+    else:
+        few = bool(thread.max() < np.iinfo(np.int16).max)
+        order = np.argsort(thread.astype(np.int16) if few else thread, kind="stable")  # numpy counts 16 bits, sorts 32
+        thread, starts, ends = thread[order], starts[order], ends[order]
+    tied = (thread[1:] == thread[:-1]) & (starts[1:] == starts[:-1])
+    if not bool((tied & (ends[1:] > ends[:-1])).any()):
+        return None if ordered else order
+    block = np.flatnonzero(np.append(tied, False) | np.append(False, tied))
+    order[block] = order[block][np.lexsort((-ends[block], starts[block], thread[block]))]
+    return order
 
 
 def os_calls(registry: Registry, table: str) -> events.OsCalls:

@@ -12,7 +12,7 @@ import numpy.typing as npt
 from stallscope.model.columns import NO_ROW, Column
 from stallscope.model.events import ApiCalls, Span
 from stallscope.model.names import Names
-from stallscope.timeline.grouping import grouped_order
+from stallscope.timeline.grouping import grouped_order, in_group_order
 from stallscope.timeline.intervals import Int64Array, expand
 from stallscope.timeline.native import halves, sweeps, words
 
@@ -121,7 +121,10 @@ def kinds_of(names: Names) -> npt.NDArray[np.int8]:
 
 def host_calls(calls: ApiCalls, names: Names) -> HostCalls:
     """Sort by thread and time, classify, and mark the outermost calls."""
-    ordered = calls.take(grouped_order(calls.thread, calls.start_ns, calls.end_ns, longest_first=True))
+    if in_group_order(calls.thread, calls.start_ns, calls.end_ns, longest_first=True):
+        ordered = calls
+    else:
+        ordered = calls.take(grouped_order(calls.thread, calls.start_ns, calls.end_ns, longest_first=True))
     columns = {name: partial(ordered.read, name) for name in ApiCalls.COLUMNS}
     found = HostCalls.lazily(
         len(ordered),

@@ -147,7 +147,7 @@ def _inside_graphs(timeline: Timeline, order: StreamOrder) -> tuple[Int64Array, 
     """Nodes of one graph replay that their own stream does not explain follow the node that ended last (inferred)."""
     operations = timeline.operations
     rows = np.flatnonzero(timeline.from_graph)
-    previous = order.predecessor()[rows]
+    previous = order.predecessor[rows]
     explained = (previous != NO_ROW) & (
         operations.start_ns[rows] - operations.end_ns[np.maximum(previous, 0)] <= LONGEST_DRAIN_NS
     )

@@ -82,7 +82,7 @@ def dependency_graph(timeline: Timeline) -> DependencyGraph:
     launched, order = timeline.launched_ns, timeline.stream_order
     waits, across = host_waits(timeline, order), cross_stream_edges(timeline, order)
     chains = host_chains(calls, len(timeline.trace.threads))
-    previous = order.predecessor()
+    previous = order.predecessor
     legs = _legs(timeline, chains, waits, launch_lags(operations, calls, launch, previous))
     edges = join(
         (

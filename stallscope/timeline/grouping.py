@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from stallscope.timeline.intervals import Int64Array
-from stallscope.timeline.native import TOO_MANY, TOO_WIDE, UNSORTED, halves, sweeps, words
+from stallscope.timeline.native import TOO_MANY, TOO_WIDE, halves, sweeps, words
 
 _SPARSE = 1024
 """Counting rows by group pays while the highest group number is at most this, or twice the rows."""
@@ -21,18 +21,26 @@ def grouped_order(
     """Order of the rows by (group, start, end); `longest_first` puts the later end first where starts are equal."""
     native, count = sweeps(), len(group)
     if native is not None and count and int(group.min()) >= 0 and int(group.max()) < max(2 * count, _SPARSE):
-        group, starts, ends = halves(group), words(starts), words(ends)
         order = np.empty(count, np.int64)
         sign = -1 if longest_first else 1
-        if native("order", group, starts, ends, count, int(group.max()) + 1, sign, order) != UNSORTED:
-            return order
-    ends = -ends if longest_first else ends
-    order = np.argsort(group, kind="stable").astype(np.int64, copy=False)
-    this, following = order[:-1], order[1:]
-    late = (starts[this] > starts[following]) | ((starts[this] == starts[following]) & (ends[this] > ends[following]))
-    if not np.any(late & (group[this] == group[following])):
+        native("order", halves(group), words(starts), words(ends), count, int(group.max()) + 1, sign, order)
         return order
-    return np.lexsort((ends, starts, group)).astype(np.int64, copy=False)
+    return np.lexsort((-ends if longest_first else ends, starts, group)).astype(np.int64, copy=False)
+
+
+def in_group_order(
+    group: npt.NDArray[np.int32], starts: Int64Array, ends: Int64Array, *, longest_first: bool = False
+) -> bool:
+    """Whether `grouped_order` would leave the rows as they are."""
+    native, sign = sweeps(), -1 if longest_first else 1
+    if native is not None:
+        return bool(native("in_order", halves(group), words(starts), words(ends), len(group), sign))
+    this, following = slice(None, -1), slice(1, None)
+    same = group[this] == group[following]
+    late = (starts[this] > starts[following]) | (
+        (starts[this] == starts[following]) & (sign * ends[this] > sign * ends[following])
+    )
+    return not np.any((group[this] > group[following]) | (same & late))
 
 
 class Groups(NamedTuple):

@@ -20,6 +20,7 @@ _SIGNATURES: dict[str, tuple[Any, tuple[Any, ...]]] = {
     "union": (_I64, (*_SPANS, _P, _P)),
     "covered": (ctypes.c_int, (*_SPANS, *_SPANS, _P)),
     "order": (ctypes.c_int, (_P, *_SPANS, _I32, ctypes.c_int, _P)),
+    "in_order": (ctypes.c_int, (_P, *_SPANS, ctypes.c_int)),
     "outermost": (None, (_P, *_SPANS, _P)),
     "gaps": (_I64, (_P, *_SPANS, _P, _P)),
     "overlaps": (ctypes.c_int, (*_THREAD_SPANS, _P, *_SPANS, _P, _P)),

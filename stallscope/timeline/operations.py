@@ -59,30 +59,40 @@ def operations(trace: Trace) -> Operations:
             tables.append((found, kind))
     if not tables:
         return Operations.empty()
-    order = _untied(tables, grouped_order(*(_joined(tables, name) for name in ("device", "start_ns", "end_ns"))))
+    order = grouped_order(*(_joined(tables, name) for name in ("device", "start_ns", "end_ns")))
+    starts = _ordered(tables, order, "start_ns")
+    order = _untied(tables, order, starts)  # among equal starts: they stay as they are
     columns = {name: partial(_ordered, tables, order, name) for name in DeviceSpan.COLUMNS}
     return Operations.lazily(
         len(order),
-        **columns,
+        **{**columns, "start_ns": starts},
         kind=lambda: np.concatenate([_kinds(trace.names, *table) for table in tables]).take(order),
         row=lambda: np.concatenate([np.arange(len(table)) for table, _ in tables]).take(order),
         name=lambda: np.concatenate([_names(table) for table, _ in tables]).take(order),
     )
 
 
-def _untied(tables: _Tables, order: Int64Array) -> Int64Array:
+def _untied(tables: _Tables, order: Int64Array, starts: Int64Array) -> Int64Array:
     """Operations of one device and the same times go by process and launch: files promise no order of rows."""
-    starts = _joined(tables, "start_ns").take(order)
     same = starts[1:] == starts[:-1]
     if not same.any():
         return order
     tied = np.flatnonzero(np.append(same, False) | np.append(False, same))
     rows = order[tied]
     settled: Int64Array = order.copy()
-    settled[tied] = rows[
-        np.lexsort([_joined(tables, k)[rows] for k in ("correlation", "process", "end_ns", "start_ns", "device")])
-    ]
+    keys = [_picked(tables, rows, name) for name in ("correlation", "process", "end_ns", "start_ns", "device")]
+    settled[tied] = rows[np.lexsort(keys)]
     return settled
+
+
+def _picked(tables: _Tables, rows: Int64Array, name: str) -> npt.NDArray[Any]:
+    """`_joined(tables, name)[rows]`, for few rows."""
+    found, first = np.empty(len(rows), DeviceSpan.COLUMNS[name].dtype), 0
+    for table, _ in tables:
+        mine = np.flatnonzero((rows >= first) & (rows < first + len(table)))
+        found[mine] = table.array(name)[rows[mine] - first]
+        first += len(table)
+    return found
 
 
 def _ordered(tables: _Tables, order: Int64Array, name: str) -> npt.NDArray[Any]:

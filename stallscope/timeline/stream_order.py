@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from functools import cached_property
+
 import numpy as np
 import numpy.typing as npt
 
 from stallscope.model.columns import NO_ROW
 from stallscope.timeline.calls import ThreadClock
-from stallscope.timeline.intervals import Int64Array
+from stallscope.timeline.grouping import grouped_order, groups
+from stallscope.timeline.intervals import Int64Array, positions
 from stallscope.timeline.operations import Operations
 
 
@@ -20,16 +23,25 @@ class StreamOrder:
     """Streams are numbered densely; rows are rows of `Operations`. `launched` is when each operation was asked for."""
 
     def __init__(self, operations: Operations, launched: Int64Array) -> None:
-        self.keys, index = np.unique(
-            stream_key(operations.process, operations.context, operations.stream), return_inverse=True
-        )
-        self.of_row: Int64Array = index.astype(np.int64)
-        self.rows = np.lexsort((operations.end_ns, operations.start_ns, self.of_row)).astype(np.int64)
-        stream = self.of_row[self.rows]
-        self._clock = ThreadClock.of(launched)
+        same = groups(operations.process, operations.context, operations.stream)
+        key = stream_key(*(operations.array(name)[same.first] for name in ("process", "context", "stream")))
+        self.keys, number = np.unique(key, return_inverse=True)
+        self.of_row = number.astype(np.int32)[same.of]
+        self.rows = grouped_order(self.of_row, operations.start_ns, operations.end_ns)
+        self._launched = launched
+
+    @cached_property
+    def _bounds(self) -> Int64Array:
+        """Where each stream begins in `rows`; one more is their end."""
+        sizes = np.bincount(self.of_row, minlength=len(self.keys))
+        return np.concatenate((np.zeros(1, np.int64), np.cumsum(sizes)))
+
+    @cached_property
+    def _line(self) -> tuple[ThreadClock, Int64Array]:
+        """When each of `rows` was submitted, on one line for all streams."""
+        clock = ThreadClock.of(self._launched)
         # A stream runs in submission order; a launch time out of order (two launching threads) is taken as its elder's.
-        self._submitted = np.maximum.accumulate(self._clock.key(stream, launched[self.rows]))
-        self._bounds = np.searchsorted(stream, np.arange(len(self.keys) + 1))
+        return clock, np.maximum.accumulate(clock.key(self.of_row[self.rows], self._launched[self.rows]))
 
     def number(self, key: Int64Array) -> Int64Array:
         """Dense number of each stream key, or NO_ROW where no operation ran on it."""
@@ -38,11 +50,12 @@ class StreamOrder:
         position = np.minimum(np.searchsorted(self.keys, key), len(self.keys) - 1)
         return np.where(self.keys[position] == key, position, NO_ROW)
 
+    @cached_property
     def predecessor(self) -> Int64Array:
         """For every row of `Operations`, the row before it on its stream, or NO_ROW."""
-        found = np.full(len(self.rows), NO_ROW, np.int64)
-        same = self.of_row[self.rows[1:]] == self.of_row[self.rows[:-1]]
-        found[self.rows[1:][same]] = self.rows[:-1][same]
+        found = np.empty(len(self.rows), np.int64)
+        found[self.rows[1:]] = self.rows[:-1]
+        found[self.rows[self._bounds[:-1]]] = NO_ROW
         return found
 
     def last_before(self, stream: Int64Array, times: Int64Array) -> Int64Array:
@@ -58,7 +71,8 @@ class StreamOrder:
         return np.where(valid, self.rows[np.minimum(position, len(self.rows) - 1)], NO_ROW)
 
     def _position(self, stream: Int64Array, times: Int64Array) -> Int64Array:
-        wanted = self._clock.key(np.maximum(stream, 0), times)
-        late = times - self._clock.origin_ns >= self._clock.span_ns
-        position = np.searchsorted(self._submitted, wanted, side="left")
+        clock, submitted = self._line
+        wanted = clock.key(np.maximum(stream, 0), times)
+        late = times - clock.origin_ns >= clock.span_ns
+        position = positions(submitted, wanted)
         return np.where(late, self._bounds[np.maximum(stream, 0) + 1], position).astype(np.int64)

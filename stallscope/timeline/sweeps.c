@@ -94,23 +94,79 @@ int stallscope_covered(
     return 0;
 }
 
-/* Rows by group, in each group as they come; returns UNSORTED where a group's rows are not by (start, -end * sign). */
+typedef struct {
+    const int64_t *starts, *ends;
+    int sign; /* 1: the earlier end first where starts are equal, -1: the later */
+} span_order;
+
+static int is_after(const span_order *by, int64_t a, int64_t b) {
+    if (by->starts[a] != by->starts[b]) return by->starts[a] > by->starts[b];
+    return by->sign * by->ends[a] > by->sign * by->ends[b];
+}
+
+/* Where the run that begins at `from` ends: its rows are in order. */
+static int64_t run_end(const span_order *by, const int64_t *rows, int64_t from, int64_t count) {
+    int64_t at = from + 1;
+    while (at < count && !is_after(by, rows[at - 1], rows[at])) at++;
+    return at < count ? at : count;
+}
+
+/* Merges neighbouring runs into `into`; returns how many are left. */
+static int64_t merge_runs(const span_order *by, const int64_t *rows, int64_t count, int64_t *into) {
+    int64_t runs = 0;
+    for (int64_t low = 0; low < count; runs++) {
+        int64_t middle = run_end(by, rows, low, count), high = middle < count ? run_end(by, rows, middle, count) : count;
+        int64_t left = low, right = middle;
+        for (int64_t k = low; k < high; k++)
+            into[k] = right == high || (left < middle && !is_after(by, rows[left], rows[right])) ? rows[left++] : rows[right++];
+        low = high;
+    }
+    return runs;
+}
+
+/* A natural merge sort, which keeps equal rows as they were; `spare` has room for as many. */
+static void sort_rows(const span_order *by, int64_t *rows, int64_t count, int64_t *spare) {
+    if (run_end(by, rows, 0, count) >= count) return;
+    for (int64_t *from = rows, *to = spare;; ) {
+        int64_t runs = merge_runs(by, from, count, to), *sorted = to;
+        to = from;
+        from = sorted;
+        if (runs > 1) continue;
+        if (sorted != rows) memcpy(rows, sorted, sizeof *rows * (size_t)count);
+        return;
+    }
+}
+
+/* Rows by (group, start, end * sign): counted into their groups, which mostly puts them in order. */
 int stallscope_order(
     const int32_t *group, const int64_t *starts, const int64_t *ends, int64_t count, int32_t groups, int sign,
     int64_t *order
 ) {
-    int64_t *next = calloc((size_t)groups + 1, sizeof *next);
-    if (!next) return NO_MEMORY;
-    for (int64_t i = 0; i < count; i++) next[group[i] + 1]++;
-    for (int32_t g = 0; g < groups; g++) next[g + 1] += next[g];
-    for (int64_t i = 0; i < count; i++) order[next[group[i]]++] = i;
-    free(next);
-    for (int64_t k = 1; k < count; k++) {
-        int64_t a = order[k - 1], b = order[k];
-        if (group[a] != group[b] || starts[a] < starts[b]) continue;
-        if (starts[a] > starts[b] || sign * ends[a] > sign * ends[b]) return UNSORTED;
+    int64_t *next = calloc((size_t)groups + 1, sizeof *next), *spare = malloc(sizeof *spare * (size_t)(count + 1));
+    span_order by = {starts, ends, sign};
+    if (next && spare) {
+        for (int64_t i = 0; i < count; i++) next[group[i] + 1]++;
+        for (int32_t g = 0; g < groups; g++) next[g + 1] += next[g];
+        for (int64_t i = 0; i < count; i++) order[next[group[i]]++] = i;
+        for (int32_t g = 0; g < groups; g++) { /* by now, next[g] is where group g ends */
+            int64_t first = g ? next[g - 1] : 0;
+            if (next[g] > first) sort_rows(&by, order + first, next[g] - first, spare);
+        }
     }
-    return 0;
+    int state = next && spare ? 0 : NO_MEMORY;
+    free(next);
+    free(spare);
+    return state;
+}
+
+/* Whether the rows are by (group, start, end * sign) already. */
+int stallscope_in_order(
+    const int32_t *group, const int64_t *starts, const int64_t *ends, int64_t count, int sign
+) {
+    span_order by = {starts, ends, sign};
+    for (int64_t i = 1; i < count; i++)
+        if (group[i] < group[i - 1] || (group[i] == group[i - 1] && is_after(&by, i - 1, i))) return 0;
+    return 1;
 }
 
 /* Flags the spans that begin when all earlier ones of their group have ended; rows are by (group, start). */

@@ -53,7 +53,7 @@ def _held(view: View) -> tuple[Int64Array, Int64Array, Int64Array]:
     near &= operations.process[front] == operations.process[row]
     near &= small(view, front) & small(view, row)
     front, row = front[near], row[near]
-    elder = order.predecessor()[row]
+    elder = order.predecessor[row]
     waited = last_event_wait(view, row)
     # The wait lies behind the stream's operation before, and what it can stand for was submitted before it.
     by_event = (waited > np.where(elder == NO_ROW, 0, view.launched_ns[elder])) & (view.launched_ns[front] < waited)

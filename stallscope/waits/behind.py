@@ -53,6 +53,6 @@ def follows(view: View, front: Int64Array, row: Int64Array) -> npt.NDArray[np.bo
 
 def stream_ready_ns(view: View, row: Int64Array) -> Int64Array:
     """When each launched operation was submitted and what lay before it in its stream had ended."""
-    elder = view.stream_order.predecessor()[row]
+    elder = view.stream_order.predecessor[row]
     free = np.where(elder == NO_ROW, 0, view.operations.end_ns[elder])
     return np.maximum(view.calls.end_ns[view.launch[row]], free)

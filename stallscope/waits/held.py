@@ -38,7 +38,7 @@ def claim_held(view: View, gap: Int64Array) -> Claims:
 
 def called_between(view: View, wanted: npt.NDArray[np.bool_]) -> npt.NDArray[np.bool_]:
     """Operations with a wanted call between their launch and their stream's launch before, all on one thread."""
-    calls, launch, elder = view.calls, view.launch, view.stream_order.predecessor()
+    calls, launch, elder = view.calls, view.launch, view.stream_order.predecessor
     called = np.flatnonzero(wanted)
     found = np.zeros(len(launch), np.bool_)
     rows = np.flatnonzero((elder != NO_ROW) & (launch != NO_ROW))
@@ -107,6 +107,6 @@ def _previous_launch(view: View, operation: Int64Array) -> Int64Array:
     """
     order, launched, launch = view.stream_order, view.launched_ns, view.launch
     before = order.last_before(order.of_row[operation], launched[operation])
-    elder = order.predecessor()[operation]
+    elder = order.predecessor[operation]
     together = (elder != NO_ROW) & (launch[elder] == launch[operation])
     return np.where(together, launched[operation], np.where(before == NO_ROW, 0, launched[before]))

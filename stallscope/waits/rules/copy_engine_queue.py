@@ -97,7 +97,7 @@ def _neighbours(view: View, kind: CopyKind) -> tuple[Int64Array, Int64Array]:
 
 def _work_behind(view: View) -> npt.NDArray[np.bool_]:
     """Operations with a kernel next on their stream: somebody waits for them."""
-    elder = view.stream_order.predecessor()
+    elder = view.stream_order.predecessor
     found = np.zeros(len(view.operations), np.bool_)
     found[elder[(elder != NO_ROW) & (view.operations.kind == OperationKind.COMPUTE)]] = True
     return found

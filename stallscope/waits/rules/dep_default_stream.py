@@ -71,7 +71,7 @@ def _held(view: View) -> tuple[Int64Array, Int64Array]:
     row = row[pair]
     if not len(row):
         return row, row
-    predecessor = view.stream_order.predecessor()[row]
+    predecessor = view.stream_order.predecessor[row]
     ready = stream_ready_ns(view, row)
     elsewhere = (predecessor != NO_ROW) & (operations.device[predecessor] != operations.device[row])
     ready[elsewhere] = operations.start_ns[row[elsewhere]]  # context ids of several devices mixed up: not judged

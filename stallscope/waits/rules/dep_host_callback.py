@@ -77,7 +77,7 @@ def _inferred(view: View) -> Detection | None:
     places where one lies between operations that were queued in time, the stream must have stood still.
     """
     order, operations, gaps = view.stream_order, view.operations, view.gaps
-    elder = order.predecessor()
+    elder = order.predecessor
     between = called_between(view, view.names.matching(SUBMITS)[view.calls.name])
     held = held_gaps(view)
     held = held[between[gaps.after[held]] & (gaps.before[held] == elder[gaps.after[held]])]
