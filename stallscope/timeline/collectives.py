@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from stallscope.model.columns import NO_ROW, Column
 from stallscope.model.events import Collectives, Span
+from stallscope.timeline.grouping import Groups, groups
 from stallscope.timeline.intervals import Int64Array
 from stallscope.timeline.operations import OperationKind
 from stallscope.timeline.timeline import Timeline
@@ -187,8 +188,9 @@ def _communicators(
     records, names, operations = timeline.trace.table(Collectives), timeline.trace.names, timeline.operations
     index: dict[Communicator, int] = {}
     streams: dict[tuple[int, int, int], int] = {}
-    found = np.zeros(len(rows), np.int32)
-    for position, (row, at) in enumerate(zip(rows.tolist(), record.tolist(), strict=True)):
+    same = _alike(timeline, rows, record)
+    number = np.empty(len(same.first), np.int32)
+    for group, (row, at) in enumerate(zip(rows[same.first].tolist(), record[same.first].tolist(), strict=True)):
         if at != NO_ROW and records is not None and records.communicator[at]:
             text = names[records.members[at]]
             members = tuple(int(r) for r in text.split(",")) if text else ()
@@ -196,8 +198,20 @@ def _communicators(
         else:
             stream = (int(operations.device[row]), int(operations.context[row]), int(operations.stream[row]))
             same_device = sum(key[0] == stream[0] for key in streams)
-            number = streams.setdefault(stream, same_device)
-            communicator = Communicator(f"stream {number}", by_order=True)
-        found[position] = index.setdefault(communicator, len(index))
+            communicator = Communicator(f"stream {streams.setdefault(stream, same_device)}", by_order=True)
+        number[group] = index.setdefault(communicator, len(index))
     texts.extend(index)
-    return found
+    return number[same.of]
+
+
+def _alike(timeline: Timeline, rows: npt.NDArray[np.intp], record: Int64Array) -> Groups:
+    """Kernels of the same recorded communicator, and those without one on the same stream."""
+    operations, records = timeline.operations, timeline.trace.table(Collectives)
+    keys = [operations.array(name)[rows].astype(np.int64) for name in ("device", "context", "stream")]
+    if records is None or not len(records):
+        return groups(*keys)
+    at = np.maximum(record, 0)
+    named = (record != NO_ROW) & (records.communicator[at] != 0)
+    none = np.zeros(len(at), np.int64)
+    recorded = [values.astype(np.int64) for values in (records.communicator[at], records.members[at], none)]
+    return groups(named, *(np.where(named, told, key) for told, key in zip(recorded, keys, strict=True)))

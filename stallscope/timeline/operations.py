@@ -62,10 +62,11 @@ def operations(trace: Trace) -> Operations:
     order = grouped_order(*(_joined(tables, name) for name in ("device", "start_ns", "end_ns")))
     starts = _ordered(tables, order, "start_ns")
     order = _untied(tables, order, starts)  # among equal starts: they stay as they are
-    columns = {name: partial(_ordered, tables, order, name) for name in DeviceSpan.COLUMNS}
+    columns = {name: partial(_ordered, tables, order, name) for name in DeviceSpan.COLUMNS.keys() - {"start_ns"}}
     return Operations.lazily(
         len(order),
-        **{**columns, "start_ns": starts},
+        **columns,
+        start_ns=starts,
         kind=lambda: np.concatenate([_kinds(trace.names, *table) for table in tables]).take(order),
         row=lambda: np.concatenate([np.arange(len(table)) for table, _ in tables]).take(order),
         name=lambda: np.concatenate([_names(table) for table, _ in tables]).take(order),

@@ -19,6 +19,9 @@ def stream_key(process: npt.NDArray[np.int32], context: Int64Array, stream: Int6
     return (process.astype(np.int64) << 48) | ((context & 0xFFFF) << 32) | (stream & 0xFFFFFFFF)
 
 
+StreamNumbers = npt.NDArray[np.int32] | npt.NDArray[np.int64]
+
+
 class StreamOrder:
     """Streams are numbered densely; rows are rows of `Operations`. `launched` is when each operation was asked for."""
 
@@ -58,19 +61,19 @@ class StreamOrder:
         found[self.rows[self._bounds[:-1]]] = NO_ROW
         return found
 
-    def last_before(self, stream: Int64Array, times: Int64Array) -> Int64Array:
+    def last_before(self, stream: StreamNumbers, times: Int64Array) -> Int64Array:
         """Row of the last operation of each stream submitted before each time, or NO_ROW."""
         position = self._position(stream, times) - 1
         valid = (stream != NO_ROW) & (position >= self._bounds[np.maximum(stream, 0)])
         return np.where(valid, self.rows[np.maximum(position, 0)], NO_ROW)
 
-    def first_after(self, stream: Int64Array, times: Int64Array) -> Int64Array:
+    def first_after(self, stream: StreamNumbers, times: Int64Array) -> Int64Array:
         """Row of the first operation of each stream submitted at or after each time, or NO_ROW."""
         position = self._position(stream, times)
         valid = (stream != NO_ROW) & (position < self._bounds[np.maximum(stream, 0) + 1])
         return np.where(valid, self.rows[np.minimum(position, len(self.rows) - 1)], NO_ROW)
 
-    def _position(self, stream: Int64Array, times: Int64Array) -> Int64Array:
+    def _position(self, stream: StreamNumbers, times: Int64Array) -> Int64Array:
         clock, submitted = self._line
         wanted = clock.key(np.maximum(stream, 0), times)
         late = times - clock.origin_ns >= clock.span_ns

@@ -8,7 +8,7 @@ import numpy.typing as npt
 from stallscope.model.columns import NO_ROW
 from stallscope.model.events import SyncKind, Syncs
 from stallscope.timeline.calls import CallKind
-from stallscope.timeline.intervals import Int64Array
+from stallscope.timeline.intervals import Int64Array, positions
 from stallscope.timeline.stream_order import stream_key
 from stallscope.waits.base import Claims, View, claim_gaps
 
@@ -38,14 +38,17 @@ def claim_held(view: View, gap: Int64Array) -> Claims:
 
 def called_between(view: View, wanted: npt.NDArray[np.bool_]) -> npt.NDArray[np.bool_]:
     """Operations with a wanted call between their launch and their stream's launch before, all on one thread."""
-    calls, launch, elder = view.calls, view.launch, view.stream_order.predecessor
+    calls, launch = view.calls, view.launch
     called = np.flatnonzero(wanted)
     found = np.zeros(len(launch), np.bool_)
+    if not len(called):
+        return found
+    elder = view.stream_order.predecessor
     rows = np.flatnonzero((elder != NO_ROW) & (launch != NO_ROW))
     rows = rows[(launch[elder[rows]] != NO_ROW) & (launch[elder[rows]] < launch[rows])]
     first, last = launch[elder[rows]], launch[rows]  # calls are sorted by thread and time
     same = calls.thread[first] == calls.thread[last]
-    found[rows] = same & (np.searchsorted(called, last) > np.searchsorted(called, first))
+    found[rows] = same & (positions(called, last) > positions(called, first))
     return found
 
 

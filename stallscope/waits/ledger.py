@@ -6,10 +6,11 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 
 from stallscope.model.analysis import UNATTRIBUTED
 from stallscope.timeline.intervals import EMPTY, Int64Array, IntervalSet, expand, positions, subtract, union
-from stallscope.timeline.native import sweeps
+from stallscope.timeline.native import sweeps, words
 from stallscope.timeline.windows import DeviceWindow
 from stallscope.waits.base import Claims
 
@@ -118,21 +119,24 @@ def take_claims(
 
     Where claims overlap, the one that begins first gets the overlap.
     """
-    rows = np.flatnonzero(claims.device == device)
-    if not len(rows) or not len(free.starts):
+    index = np.flatnonzero(claims.device == device)
+    count = len(index)
+    if not count or not len(free.starts):
         return EMPTY, free
+    together = index[-1] - index[0] == count - 1  # then the device's claims need no copies
+    rows: npt.NDArray[np.intp] | slice = slice(int(index[0]), int(index[-1]) + 1) if together else index
     starts, ends = claims.start_ns[rows], claims.end_ns[rows]
     if np.any(starts[1:] < starts[:-1]):
         order = np.argsort(starts, kind="stable")
-        rows, starts, ends = rows[order], starts[order], ends[order]
+        rows, starts, ends = index[order], starts[order], ends[order]
     native = sweeps()
     if native is None:
         got, left, owned = _take(free, starts, ends)
     else:
-        pieces = len(free.starts) + len(rows)
+        pieces = len(free.starts) + count
         got, left = (IntervalSet(np.empty(pieces, np.int64), np.empty(pieces, np.int64)) for _ in range(2))
-        owned, sizes = np.zeros(len(rows), np.int64), np.empty(2, np.int64)
-        native("claim", *free, len(free.starts), starts, ends, len(rows), owned, *got, *left, sizes)
+        owned, sizes = np.zeros(count, np.int64), np.empty(2, np.int64)
+        native("claim", *free, len(free.starts), words(starts), words(ends), count, owned, *got, *left, sizes)
         got, left = got.head(int(sizes[0])), left.head(int(sizes[1]))
     owned_ns[rows] += owned
     return got, left

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import numpy.typing as npt
 
 from stallscope.model.columns import NO_ROW
 from stallscope.model.events import Kernels
@@ -11,6 +12,8 @@ from stallscope.timeline.grouping import groups
 from stallscope.timeline.intervals import Int64Array
 from stallscope.timeline.timeline import Timeline
 from stallscope.waits.base import Claims
+
+Int32Array = npt.NDArray[np.int32]
 
 MAX_PLACES = 10
 MAX_SPANS = 50
@@ -53,21 +56,23 @@ def _place(timeline: Timeline, key: list[int], count: int, wait_ns: int) -> Plac
     )
 
 
-def _names(names: np.ndarray[tuple[int], np.dtype[np.int32]], rows: Int64Array) -> Int64Array:
+def _names(names: Int32Array, rows: Int64Array) -> Int32Array:
     """Name of each row, the empty one for NO_ROW."""
     if not len(names):
-        return np.zeros(len(rows), np.int64)
-    return np.where(rows == NO_ROW, 0, names[rows]).astype(np.int64)
+        return np.zeros(len(rows), np.int32)
+    found = names.take(rows, mode="wrap")  # NO_ROW is the last one
+    found[rows == NO_ROW] = 0
+    return found
 
 
-def _kernels(timeline: Timeline, rows: Int64Array) -> Int64Array:
+def _kernels(timeline: Timeline, rows: Int64Array) -> Int32Array:
     """Complete kernel name of each operation, the empty one for NO_ROW and for what is no kernel."""
-    complete = _names(timeline.operations.name, rows)
+    own = _names(timeline.operations.name, rows)
     kernels = timeline.trace.table(Kernels)
-    if kernels is not None:
-        ran = complete != 0
-        complete[ran] = kernels.full_name[timeline.operations.row[rows[ran]]]
-    return complete
+    if kernels is None or not len(kernels):
+        return own
+    source = timeline.operations.row.take(rows, mode="wrap")
+    return np.where(own == 0, 0, kernels.full_name.take(source, mode="clip"))
 
 
 def spans(claims: Claims, owned_ns: Int64Array) -> tuple[tuple[int, int], ...]:

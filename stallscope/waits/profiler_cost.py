@@ -6,7 +6,7 @@ import numpy as np
 
 from stallscope.model.columns import NO_ROW
 from stallscope.timeline.blocking import CATCH_UP_NS
-from stallscope.timeline.intervals import Int64Array, union
+from stallscope.timeline.intervals import Int64Array, IntervalSet, positions, union
 from stallscope.timeline.timeline import Timeline
 from stallscope.waits.base import Claims
 
@@ -28,7 +28,7 @@ def profiler_part_ns(timeline: Timeline, claims: Claims, rows: Int64Array) -> in
     rows = rows[(claims.operation[rows] != NO_ROW) & (claims.thread[rows] != NO_ROW)]
     if not len(rows) or not len(gaps) or not len(calls):
         return 0
-    gap = np.searchsorted(gaps.after, claims.operation[rows])
+    gap = positions(gaps.after, claims.operation[rows])
     known = gaps.after[np.minimum(gap, len(gaps) - 1)] == claims.operation[rows]
     rows, gap = rows[known], gap[known]
     begins = np.maximum(operations.start_ns[gaps.before[gap]], gaps.start_ns[gap] - CATCH_UP_NS)
@@ -37,6 +37,12 @@ def profiler_part_ns(timeline: Timeline, claims: Claims, rows: Int64Array) -> in
         mine = np.flatnonzero(claims.thread[rows] == thread)
         spans = union(begins[mine], claims.end_ns[rows[mine]])
         first, after = np.searchsorted(calls.thread, [thread, thread + 1])
-        starts = calls.start_ns[first:after][calls.outer[first:after]]
-        count += int((np.searchsorted(starts, spans.ends) - np.searchsorted(starts, spans.starts)).sum())
+        starts = calls.start_ns[first:after]
+        inner = starts[~calls.outer[first:after]]
+        count += _inside(starts, spans) - _inside(inner, spans)
     return count * CALL_NS
+
+
+def _inside(times: Int64Array, spans: IntervalSet) -> int:
+    """How many of the sorted times lie in the set."""
+    return int((positions(times, spans.ends) - positions(times, spans.starts)).sum())

@@ -85,18 +85,18 @@ def _chains(view: View) -> tuple[list[Int64Array], int]:
     the frees than were freed: a program that frees and allocates its own buffers anew gets as many as it gave back.
     """
     calls = view.calls
-    acts = is_one_of(calls.kind, (CallKind.ALLOC, CallKind.FREE, *LAUNCHES)) & calls.outer
-    rows = np.flatnonzero(acts)
-    kind = calls.kind[rows]
-    breaks = np.concatenate((calls.thread[rows][1:] != calls.thread[rows][:-1], np.ones(min(1, len(rows)), np.bool_)))
-    breaks |= is_one_of(kind, LAUNCHES)
-    of = np.cumsum(breaks) - breaks
-    freed = np.bincount(of[kind == CallKind.FREE], minlength=int(of[-1]) + 1 if len(of) else 0)
+    rows = np.flatnonzero(is_one_of(calls.kind, (CallKind.ALLOC, CallKind.FREE)) & calls.outer)
+    if not len(rows):
+        return [], 0
+    kind, thread = calls.kind[rows], calls.thread[rows]
+    launches = np.add.reduceat(is_one_of(calls.kind, LAUNCHES) & calls.outer, rows, dtype=np.int64)
+    breaks = (thread[1:] != thread[:-1]) | (launches[:-1] > 0)
+    of = np.concatenate((np.zeros(1, np.int64), np.cumsum(breaks)))
+    freed = np.bincount(of[kind == CallKind.FREE], minlength=int(of[-1]) + 1)
     edges = np.searchsorted(of, np.arange(len(freed) + 1))
     chains, failures = [], 0
-    for part in np.flatnonzero(freed >= MIN_FREES):  # most parts are a launch and nothing else
+    for part in np.flatnonzero(freed >= MIN_FREES):
         block = np.arange(edges[part], edges[part + 1])
-        block = block[~is_one_of(kind[block], LAUNCHES)]
         frees = np.flatnonzero(kind[block] == CallKind.FREE)
         oom = (kind[block] == CallKind.ALLOC) & (calls.result[rows[block]] == OUT_OF_MEMORY)
         works = np.flatnonzero((kind[block] == CallKind.ALLOC) & ~oom)

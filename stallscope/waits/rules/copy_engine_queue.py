@@ -70,13 +70,17 @@ def detect(view: View) -> Detection | None:
 
 def _held(view: View) -> tuple[Int64Array, Int64Array]:
     """Short copies with work behind them, and since when nothing but the engine held them."""
-    operations, order, launched = view.operations, view.stream_order, view.launched_ns
+    operations, launched = view.operations, view.launched_ns
     pairs = [_neighbours(view, kind) for kind in (CopyKind.HOST_TO_DEVICE, CopyKind.DEVICE_TO_HOST)]
     front, row = (np.concatenate([pair[side] for pair in pairs]) for side in (0, 1))
-    length = operations.end_ns - operations.start_ns
-    keep = (order.of_row[front] != order.of_row[row]) & follows(view, front, row)
-    keep &= length[front] >= TIMES_LONGER * length[row]
-    keep &= ~on_null_stream(view, front) & ~on_null_stream(view, row) & _work_behind(view)[row]
+    front_ns, row_ns = (operations.end_ns[side] - operations.start_ns[side] for side in (front, row))
+    near = follows(view, front, row) & (front_ns >= TIMES_LONGER * row_ns)
+    front, row = front[near], row[near]
+    if not len(row):
+        return row, row
+    stream = view.stream_order.of_row
+    keep = (stream[front] != stream[row]) & ~on_null_stream(view, front) & ~on_null_stream(view, row)
+    keep &= _work_behind(view)[row]
     front, row = front[keep], row[keep]
     # What an event wait can stand for was submitted before the wait was: the copy in front was submitted later.
     waited = last_event_wait(view, row)
@@ -90,7 +94,8 @@ def _held(view: View) -> tuple[Int64Array, Int64Array]:
 def _neighbours(view: View, kind: CopyKind) -> tuple[Int64Array, Int64Array]:
     """Copies of one direction and the next of that direction, in the order in which they started on their device."""
     copies, operations = view[Copies], view.operations
-    rows = np.flatnonzero((operations.kind == OperationKind.COPY) & (view.launch != NO_ROW) & ~view.from_graph)
+    rows = np.flatnonzero(operations.kind == OperationKind.COPY)
+    rows = rows[(view.launch[rows] != NO_ROW) & ~view.from_graph[rows]]
     rows = rows[copies.kind[operations.row[rows]] == kind]
     return rows[:-1], rows[1:]
 

@@ -76,9 +76,12 @@ def _inferred(view: View) -> Detection | None:
     A host function that another stream runs can lie between them as well, but does not hold them: in most of the
     places where one lies between operations that were queued in time, the stream must have stood still.
     """
+    submits = view.names.matching(SUBMITS)[view.calls.name]
+    if not submits.any():
+        return None
     order, operations, gaps = view.stream_order, view.operations, view.gaps
     elder = order.predecessor
-    between = called_between(view, view.names.matching(SUBMITS)[view.calls.name])
+    between = called_between(view, submits)
     held = held_gaps(view)
     held = held[between[gaps.after[held]] & (gaps.before[held] == elder[gaps.after[held]])]
     if view.find(Syncs) is not None and len(held):
