@@ -148,4 +148,5 @@ def _pairs(source: ExportSource, wanted: tuple[str, ...]) -> Iterable[tuple[str,
     table = schema.actual(source.tables, wanted)
     if table is None or not {"name", "value"} <= source.tables[table]:
         return ()
-    return [(name, value or "") for name, value in source.read(table, {"name": "text", "value": "text"}).iter_rows()]
+    rows = source.read(table, {"name": "text", "value": "text"}).iter_rows()
+    return [(name, value or "") for name, value in rows if name is not None]

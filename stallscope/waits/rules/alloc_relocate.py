@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from stallscope.model.events import Copies, CopyKind, Kernels
 from stallscope.model.experiments import Experiment
+from stallscope.timeline.grouping import groups
 from stallscope.timeline.intervals import Int64Array
 from stallscope.timeline.operations import OperationKind
 from stallscope.waits.base import Detection, Fact, Rule, RuleMeta, View, claim_operations, measure
@@ -112,10 +113,8 @@ def _rising(view: View, rows: npt.NDArray[np.intp], size: Int64Array) -> Int64Ar
     for one in np.unique(stream):
         mine = np.flatnonzero(stream == one)
         mine = mine[~_constant(size[mine])]
-        stretches = np.split(mine, _restarts(size[mine]))
-        grown = [stretch for stretch in stretches if _on_a_line(size[stretch])]
-        if any(_is_long(size[stretch]) for stretch in grown):
-            found += [rows[stretch] for stretch in grown]
+        grown = _grown(size[mine])
+        found.append(rows[mine[grown]])
     return np.concatenate(found)
 
 
@@ -125,9 +124,22 @@ def _constant(size: Int64Array) -> npt.NDArray[np.bool_]:
     return np.asarray((times > OFTEN * np.median(times))[of]) if len(times) else np.zeros(0, np.bool_)
 
 
-def _restarts(size: Int64Array) -> Int64Array:
-    """Where a new buffer begins to grow: a size far below the largest since the last restart."""
-    found, largest = [], 0
+def _grown(size: Int64Array) -> npt.NDArray[np.bool_]:
+    """Copies of one stream that belong to growing buffers; none when no buffer of the stream grows for long."""
+    if not len(size):
+        return np.zeros(0, np.bool_)
+    first = _beginnings(size)
+    of = np.repeat(np.arange(len(first)), np.diff(np.append(first, len(size))))
+    distinct = np.bincount(of[groups(of, size).first], minlength=len(first))
+    on_a_line = (distinct >= MIN_STRETCH) & _rises_along_a_line(size, first, of)
+    last = np.append(first[1:], len(size)) - 1
+    long = (distinct >= MIN_GROWTHS) & (size[last] >= MIN_GROWTH * size[first])
+    return np.asarray(on_a_line[of] & (on_a_line & long).any())
+
+
+def _beginnings(size: Int64Array) -> Int64Array:
+    """Where a buffer begins to grow: at the start, and at a size far below the largest of the buffer before."""
+    found, largest = [0], 0
     for i, value in enumerate(size.tolist()):
         if value < RESTART * largest:
             found.append(i)
@@ -136,18 +148,15 @@ def _restarts(size: Int64Array) -> Int64Array:
     return np.array(found, np.int64)
 
 
-def _is_long(size: Int64Array) -> bool:
-    """Enough growth that it is no accident."""
-    return len(np.unique(size)) >= MIN_GROWTHS and bool(size[-1] >= MIN_GROWTH * size[0])
-
-
-def _on_a_line(size: Int64Array) -> bool:
-    """At least three sizes, rising along a straight line."""
-    values = size.astype(np.float64)
-    if len(np.unique(values)) < MIN_STRETCH:
-        return False
-    fit = np.corrcoef(np.arange(len(values), dtype=np.float64), values)[0, 1]
-    return bool(fit > 0 and fit**2 >= MIN_FIT)
+def _rises_along_a_line(size: Int64Array, first: Int64Array, of: Int64Array) -> npt.NDArray[np.bool_]:
+    """Whether the sizes of each buffer rise with their number, with a squared correlation of at least MIN_FIT."""
+    counts = np.bincount(of)
+    number = np.arange(len(size)) - first[of] - ((counts - 1) / 2)[of]
+    apart = size - (np.add.reduceat(size, first) / counts)[of]
+    together, numbers, sizes = (
+        np.add.reduceat(a * b, first) for a, b in ((number, apart), (number, number), (apart, apart))
+    )
+    return np.asarray((together > 0) & (together**2 >= MIN_FIT * numbers * sizes))
 
 
 RULE = Rule(META, detect, EXPERIMENTS)
