@@ -110,7 +110,8 @@ class Places(ast.NodeTransformer):
         return cast("ast.stmt", found)
 
     def visit_Return(self, node: ast.Return) -> ast.AST:
-        if node.value is not None and self._here("return", node):
+        returns_none = node.value is None or (isinstance(node.value, ast.Constant) and node.value.value is None)
+        if not returns_none and self._here("return", node):
             node.value = ast.Constant(None)
             return node
         return self.generic_visit(node)
