@@ -22,11 +22,11 @@ _OF_CALL = (
 
 def with_kinds_of_calls(syncs: events.Syncs, calls: events.ApiCalls, names: Names) -> events.Syncs:
     """The records with the kind of their call; one without such a call keeps its own."""
+    if not len(syncs):
+        return syncs
     kind_of_name = np.full(len(names), SyncKind.UNKNOWN, np.int8)
     for pattern, kind in _OF_CALL:
         kind_of_name[names.matching(pattern)] = kind
-    if not len(syncs):
-        return syncs
     rows = np.flatnonzero((kind_of_name != SyncKind.UNKNOWN)[calls.name])
     correlation = calls.read("correlation")[rows]
     rows, correlation = rows[correlation > 0], correlation[correlation > 0]

@@ -121,10 +121,9 @@ def kinds_of(names: Names) -> npt.NDArray[np.int8]:
 
 def host_calls(calls: ApiCalls, names: Names) -> HostCalls:
     """Sort by thread and time, classify, and mark the outermost calls."""
-    if in_group_order(calls.thread, calls.start_ns, calls.end_ns, longest_first=True):
-        ordered = calls
-    else:
-        ordered = calls.take(grouped_order(calls.thread, calls.start_ns, calls.end_ns, longest_first=True))
+    keys = calls.thread, calls.start_ns, calls.end_ns
+    in_order = in_group_order(*keys, longest_first=True)
+    ordered = calls if in_order else calls.take(grouped_order(*keys, longest_first=True))
     columns = {name: partial(ordered.read, name) for name in ApiCalls.COLUMNS}
     found = HostCalls.lazily(
         len(ordered),

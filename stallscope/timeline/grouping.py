@@ -35,12 +35,8 @@ def in_group_order(
     native, sign = sweeps(), -1 if longest_first else 1
     if native is not None:
         return bool(native("in_order", halves(group), words(starts), words(ends), len(group), sign))
-    this, following = slice(None, -1), slice(1, None)
-    same = group[this] == group[following]
-    late = (starts[this] > starts[following]) | (
-        (starts[this] == starts[following]) & (sign * ends[this] > sign * ends[following])
-    )
-    return not np.any((group[this] > group[following]) | (same & late))
+    order = grouped_order(group, starts, ends, longest_first=longest_first)
+    return bool((order == np.arange(len(order))).all())
 
 
 class Groups(NamedTuple):

@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from stallscope.model.columns import NO_ROW
 from stallscope.timeline.collectives import NOT_RECORDED, CollectiveLog, CollectiveOps, Communicator
-from stallscope.timeline.grouping import Groups, groups
+from stallscope.timeline.grouping import groups
 from stallscope.timeline.intervals import Int64Array
 from stallscope.timeline.order import order_shift
 
@@ -124,9 +124,10 @@ def _matched(participants: Sequence[Participant], communicator: Communicator, gr
     wide = np.concatenate([keys[p] for p in group])
     owner = np.repeat(np.array(list(group)), [len(rows) for rows in group.values()])
     rows = np.concatenate(list(group.values()))
-    instance, first = _sorted_groups(wide)
-    table = np.full((len(first), len(participants)), NO_ROW, np.int64)
-    table[instance, owner] = rows
+    same = groups(*wide.T)
+    table = np.full((len(same.first), len(participants)), NO_ROW, np.int64)
+    table[same.of, owner] = rows
+    table = table[np.lexsort(wide[same.first].T[::-1])]
     shared = (table != NO_ROW).sum(axis=1) > 1
     return _Block(communicator, table[shared], by_sequence=numbered)
 
@@ -158,15 +159,6 @@ def _stream(participant: Participant, rows: Int64Array) -> tuple[Int64Array, Int
     ops = participant.log.ops
     token = ops.kind[rows].astype(np.int64) + 16 * np.maximum(ops.bytes[rows], 0)
     return token, ops.end_ns[rows] + participant.origin_ns
-
-
-def _sorted_groups(keys: Int64Array) -> Groups:
-    """The distinct rows, numbered in ascending order."""
-    same = groups(*keys.T)
-    order = np.lexsort(keys[same.first].T[::-1])
-    rank = np.empty(len(order), np.int64)
-    rank[order] = np.arange(len(order))
-    return Groups(rank[same.of], same.first[order])
 
 
 def _occurrence(keys: Int64Array) -> Int64Array:

@@ -157,14 +157,20 @@ def test_a_call_that_ends_2_us_before_the_drain_may_still_have_waited_for_it(ear
     assert charges(build) == {wait: 12}
 
 
-@pytest.mark.parametrize(("length_us", "told"), [(150.0, True), (150 - NS, False)])
-def test_a_launch_call_blocks_when_it_takes_ten_times_the_median(length_us: float, *, told: bool) -> None:
+def long_launch(length_us: float, usual_us: int) -> TraceBuilder:
+    """Ten launch calls of usual length and one of this, beside a device that is at work all the time."""
     build = TraceBuilder()
     for i in range(10):
-        build.launch(20 * i, 20 * i + 15, correlation=i + 1)
+        build.launch(20 * i, 20 * i + usual_us, correlation=i + 1)
     build.launch(300, 300 + length_us, correlation=11)
     for i in range(11):
         build.kernel(5 + 1000 * i, 1005 + 1000 * i, correlation=i + 1)
+    return build
+
+
+@pytest.mark.parametrize(("length_us", "told"), [(150.0, True), (150 - NS, False)])
+def test_a_launch_call_blocks_when_it_takes_ten_times_the_median(length_us: float, *, told: bool) -> None:
+    build = long_launch(length_us, usual_us=15)
     assert outcome(build, "launch.queue_full")[0] == ("found" if told else "clean")
 
 
@@ -182,12 +188,7 @@ def test_a_queue_is_full_beside_a_device_at_work_for_95_percent_of_the_call(idle
 
 @pytest.mark.parametrize(("length_us", "told"), [(100.0, True), (100 - NS, False)])
 def test_a_launch_call_blocks_on_a_full_queue_from_100_us_on(length_us: float, *, told: bool) -> None:
-    build = TraceBuilder()
-    for i in range(10):
-        build.launch(10 * i, 10 * i + 5, correlation=i + 1)
-    build.launch(200, 200 + length_us, correlation=11)
-    for i in range(11):
-        build.kernel(5 + 1000 * i, 1005 + 1000 * i, correlation=i + 1)
+    build = long_launch(length_us, usual_us=5)
     assert outcome(build, "launch.queue_full")[0] == ("found" if told else "clean")
 
 

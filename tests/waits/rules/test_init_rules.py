@@ -208,7 +208,7 @@ def test_replays_traced_node_by_node_pay_the_profilers_price() -> None:
 
 
 def captured(*, end_thread: int = 1, closed: bool = True) -> TraceBuilder:
-    """A capture from 30 to 305 µs that launches at 100 and 200 µs, ended by a thread or not at all."""
+    """A capture from 30 to 305 µs, ended by a thread or not at all."""
     build = TraceBuilder()
     build.launch(0, 5, correlation=1)
     build.kernel(6, 20, correlation=1)

@@ -8,7 +8,7 @@ from diagnose import analysis, charges, evidence, finding
 
 from stallscope.model.events import GpuMetrics
 
-LINK, TABLE = "link.zero_copy", "GPU_METRICS"
+LINK = "link.zero_copy"
 
 
 def sampled(
