@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import argparse
 import ast
-import importlib
 import json
 import math
 import os
@@ -26,20 +25,28 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from itertools import accumulate
 from pathlib import Path
-from types import CodeType, FunctionType, ModuleType
+from xml.etree import ElementTree
+from xml.etree.ElementTree import Element
 
-from mutants import ROOT, Mutant, described, mutants, planted, tree_of
+from mutants import ROOT, Mutant, described, mutants, tree_of
+from planting import plant
 
 WORK = ROOT / ".mutation"
 ROOMS = ("timeline", "waits")
-SUITE = ("tests/timeline", "tests/waits", "tests/ranks")
+SUITE = (
+    "tests/timeline",
+    "tests/waits",
+    "tests/ranks",
+    "tests/test_golden.py",
+    "tests/metamorphic/test_captures_rewritten.py",
+)
 EQUIVALENT = ROOT / "benchmarks" / "mutation_equivalent.jsonl"
 """Mutants that do the same as the original, each with the reason."""
 
 _NOTICED = ("killed", "timeout")
-MOST_TESTS = 120
-MOST_S = 20.0
-LIMIT_S = 40
+MOST_TESTS = 400
+MOST_S = 30.0
+LIMIT_S = 90
 
 # Which tests run which line --------------------------------------------------------------------------------------
 
@@ -61,6 +68,7 @@ class Coverage:
 
     def __init__(self, mode: str) -> None:
         self._seconds = _durations(WORK / f"{mode}.xml")
+        fails = _fails(WORK / f"{mode}.xml")
         self._tests: dict[tuple[str, int], list[str]] = defaultdict(list)
         connection = sqlite3.connect(f"file:{WORK / mode}.coverage?mode=ro", uri=True)
         query = (
@@ -69,7 +77,7 @@ class Coverage:
         )
         for path, context, bits in connection.execute(query):
             test = context.partition("|")[0]
-            if test:
+            if test and _plain(test) not in fails:
                 file = "stallscope" + path.rpartition("/stallscope")[2]
                 for index, byte in enumerate(bits):
                     for bit in range(8):
@@ -92,10 +100,20 @@ def _plain(test: str) -> str:
 
 
 def _durations(report: Path) -> dict[str, float]:
-    from xml.etree import ElementTree
+    return {_name(case): float(case.get("time", 1.0)) for case in _cases(report)}
 
-    cases = ElementTree.parse(report).iter("testcase")  # noqa: S314
-    return {f"{case.get('classname')}::{case.get('name')}": float(case.get("time", 1.0)) for case in cases}
+
+def _fails(report: Path) -> set[str]:
+    """Tests that failed without any fault: they judge nothing."""
+    return {_name(case) for case in _cases(report) if {"failure", "error"} & {part.tag for part in case}}
+
+
+def _cases(report: Path) -> Iterator[Element]:
+    return ElementTree.parse(report).iter("testcase")  # noqa: S314
+
+
+def _name(case: Element) -> str:
+    return f"{case.get('classname')}::{case.get('name')}"
 
 
 # One mutant ------------------------------------------------------------------------------------------------------
@@ -115,8 +133,9 @@ class Warm:
         config.hook.pytest_collection(session=session)
         self._items = {item.nodeid: item for item in session.items}
         measured = {_plain(test) for test in self._items} & _durations(WORK / "pure.xml").keys()
-        self.new = [test for test in self._items if _plain(test) not in measured]
-        """Tests younger than the coverage: they may run any line."""
+        younger = [test for test in self._items if _plain(test) not in measured]
+        self.new = [test for test in younger if self.judge("", -1, [test], pure=True) == "survived"]
+        """Tests younger than the coverage that pass without any fault: they may run any line."""
 
     def judge(self, file: str, number: int, tests: Sequence[str], *, pure: bool) -> str:
         """`killed`, `survived`, `timeout`, or `unpatched` where the fault has no place in an imported module."""
@@ -138,63 +157,13 @@ class Warm:
         if pure:
             os.environ["STALLSCOPE_PURE"] = "1"
         sys.modules["stallscope.timeline.native"].sweeps.cache_clear()  # collecting may have asked for the loops
-        if number >= 0 and not plant(file, number):
-            return 4
         try:
+            if number >= 0 and not plant(file, number):
+                return 4
             chosen = [self._items[test] for test in tests if test in self._items]
             return int(any(r.failed for item in chosen for r in runtestprotocol(item, log=False, nextitem=None)))
         except BaseException:  # noqa: BLE001 (whatever a fault does, it was noticed)
             return 1
-
-
-def plant(file: str, number: int) -> bool:
-    """Put the mutated code into the functions, or the mutated value into the constant, of the imported module."""
-    name = file.removesuffix(".py").removesuffix("/__init__").replace("/", ".")
-    module = importlib.import_module(name)
-    code = compile(planted(file, number), str(ROOT / file), "exec")
-    codes = dict(_codes(code))
-    patched = False
-    for function in _functions(module):
-        mutated = codes.get(function.__qualname__)
-        if mutated is not None and mutated != function.__code__:
-            function.__code__ = mutated
-            patched = True
-    return patched or _plant_constant(module, code)
-
-
-def _codes(code: CodeType) -> Iterator[tuple[str, CodeType]]:
-    for constant in code.co_consts:
-        if isinstance(constant, CodeType):
-            yield constant.co_qualname, constant
-            yield from _codes(constant)
-
-
-def _functions(module: ModuleType) -> Iterator[FunctionType]:
-    """Functions and methods that the module defines, those behind properties and caches too."""
-    owners = [module, *(v for v in vars(module).values() if isinstance(v, type) and v.__module__ == module.__name__)]
-    for value in [value for owner in owners for value in vars(owner).values()]:
-        for inner in ("func", "fget", "__func__", "__wrapped__"):
-            found = getattr(value, inner, None)
-            if isinstance(found, FunctionType) and found.__module__ == module.__name__:
-                yield found
-        if isinstance(value, FunctionType) and value.__module__ == module.__name__:
-            yield value
-
-
-def _plant_constant(module: ModuleType, code: CodeType) -> bool:
-    """Run the mutated module aside and take over plain values that came out otherwise, wherever they were imported."""
-    aside = ModuleType(module.__name__)
-    aside.__dict__.update(__file__=module.__file__, __package__=module.__package__)
-    exec(code, aside.__dict__)  # noqa: S102
-    changed = False
-    for name, value in vars(aside).items():
-        old = vars(module).get(name)
-        if isinstance(value, (int, float, str, tuple)) and not name.startswith("__") and value != old:
-            for other in list(sys.modules.values()):
-                if getattr(other, "__name__", "").startswith("stallscope") and vars(other).get(name) == old:
-                    setattr(other, name, value)
-            changed = True
-    return changed
 
 
 class _NoShrinking:
@@ -231,28 +200,36 @@ def run(sample: int, seed: int, rooms: Sequence[str], results: Path, only: str) 
 
 def _record(warm: Warm, room: str, mutant: Mutant, covered: dict[str, Coverage], results: Path) -> None:
     began = time.monotonic()
-    lines = range(mutant.line, mutant.line + 1)
-    mode = "pure" if covered["pure"].tests(mutant.file, lines) else "native"
-    tests = covered[mode].tests(mutant.file, lines)
-    if not tests and mutant.line <= _first_function(mutant.file):
-        tests = _module_tests(mutant.file, covered[mode])
-    outcome = (
-        warm.judge(mutant.file, mutant.number, [*tests[:MOST_TESTS], *warm.new], pure=mode == "pure")
-        if tests or warm.new
-        else "uncovered"
-    )
+    outcome, judged_by = "uncovered", 0
+    for mode in ("pure", "native"):
+        tests = _tests_of(mutant, covered[mode])
+        if outcome not in _NOTICED and (tests or (warm.new and outcome == "uncovered")):
+            judged_by += len(tests)
+            outcome = warm.judge(mutant.file, mutant.number, [*tests, *warm.new], pure=mode == "pure")
     line = {
         "room": room,
         **asdict(mutant),
-        "mode": mode,
-        "tests": len(tests),
+        "tests": judged_by,
         "outcome": outcome,
         "s": round(time.monotonic() - began, 1),
     }
     with results.open("a") as file:
         file.write(json.dumps(line) + "\n")
     place = f"{mutant.file}:{mutant.line}"
-    print(f"{outcome:9} {line['s']:5} {len(tests):4} {place} {mutant.before} -> {mutant.after}", flush=True)
+    print(f"{outcome:9} {line['s']:5} {judged_by:4} {place} {mutant.before} -> {mutant.after}", flush=True)
+
+
+def _tests_of(mutant: Mutant, coverage: Coverage) -> list[str]:
+    """Those that run the changed line, else its statement, else (constants are read on import) the module."""
+    statements = [n for n in ast.walk(tree_of(mutant.file)) if isinstance(n, (ast.Assign, ast.AnnAssign, ast.Return))]
+    around = [range(n.lineno, n.end_lineno + 1) for n in statements if n.end_lineno]
+    lines = range(mutant.line, mutant.line + 1)
+    tests = coverage.tests(mutant.file, lines)
+    for statement in [statement for statement in around if mutant.line in statement]:
+        tests = tests or coverage.tests(mutant.file, statement)
+    if not tests and mutant.line <= _first_function(mutant.file):
+        tests = _module_tests(mutant.file, coverage)
+    return tests
 
 
 def _first_function(file: str) -> int:
