@@ -85,6 +85,11 @@ class Rows:
             return self
         return self.taken(np.argsort(keys, kind="stable"))
 
+    def grouped_by(self, name: str, rank: Sequence[int]) -> Rows:
+        """The rows by the rank of their code in a column, equal ones as they were; no row may lack a value."""
+        places = self.codes(name).grouped(rank)
+        return self if places is None else self.taken(places)
+
     def taken(self, places: Index) -> Rows:
         """The rows at these places, in that order."""
         return replace(self, length=len(places), index=places if self.index is None else self.index[places])
@@ -170,6 +175,28 @@ class Codes:
         table = np.full(len(self.distinct) + 1, default, dtype)
         table[: len(self.distinct)] = new
         return _translated(self.column, self.index, table)
+
+    def grouped(self, rank: Sequence[int]) -> Index | None:
+        """Places of the rows by the rank of their value, equal ones as they were; None where they are so already.
+
+        No row may lack a value, and only values that no row has may have a negative rank.
+        """
+        table, compiled = np.asarray(rank, np.int32), library()
+        if compiled is None or self.column.dtype != np.int32:
+            ranks = table[self.codes]
+            return None if bool((ranks[1:] >= ranks[:-1]).all()) else np.argsort(ranks, kind="stable")
+        places, following = np.empty(len(self), np.intp), np.zeros(max(rank, default=0) + 2, np.int64)
+        index = None if self.index is None else self.index.ctypes.data
+        moved = compiled.stallscope_grouped(
+            self.column.ctypes.data,
+            index,
+            len(self),
+            table.ctypes.data,
+            len(following) - 1,
+            following.ctypes.data,
+            places.ctypes.data,
+        )
+        return places if moved else None
 
     def filled(self, value: int) -> Codes:
         """The same with a value for the rows that have none."""

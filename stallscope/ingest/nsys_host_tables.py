@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
 from stallscope.ingest import nsys_enums as enums
+from stallscope.ingest.export_rows import Rows
 from stallscope.ingest.nsys_registry import Registry
-from stallscope.ingest.nsys_rows import Int64Array, host_spans, timed, with_thread
+from stallscope.ingest.nsys_rows import Int64Array, host_spans, host_spans_as_written, timed, with_thread
 from stallscope.ingest.nsys_source import wanted
 from stallscope.model import events
 from stallscope.model.columns import joined
@@ -31,39 +31,49 @@ def _api_calls(registry: Registry, table: str) -> events.ApiCalls:
         **wanted("zero", "correlationId"),
         **wanted("int32", "returnValue"),
     }
-    rows = host_spans(registry, table, registry.rows(table, columns))
-    process, thread = registry.process(rows.codes("globalTid")), registry.thread(rows.codes("globalTid"))
-    name = registry.names.of_ids(rows.codes("nameId"), api=True)
-    order = _by_thread(thread, rows.values("start"), rows.values("end"))
-    if order is not None:
-        rows, process, thread, name = rows.taken(order), process[order], thread[order], name[order]
+    written = host_spans_as_written(registry, table, registry.rows(table, columns))
+    names = registry.names.each_of_ids(written.codes("nameId"), api=True)
+    rows, starts = _by_thread(registry, written)
     return events.ApiCalls.lazily(
         len(rows),
-        start_ns=rows.later("start"),
+        start_ns=starts,
         end_ns=rows.later("end"),
-        process=process,
-        thread=thread,
+        process=registry.process(rows.codes("globalTid")),
+        thread=registry.thread(rows.codes("globalTid")),
         correlation=rows.later("correlationId"),
-        name=name,
-        result=rows.later("returnValue"),
+        name=rows.codes("nameId").mapped(names, 0),
+        result=rows.values("returnValue"),  # not later: few ask for it, and it would keep the order of the rows
     )
 
 
-def _by_thread(thread: npt.NDArray[np.int32], starts: Int64Array, ends: Int64Array) -> Int64Array | None:
-    """Order by (thread, start, longest first) of rows that are by start; None where they are in it already."""
-    ordered = bool((thread[1:] >= thread[:-1]).all())
-    if ordered:
-        order = np.arange(len(thread))
-    else:
-        few = bool(thread.max() < np.iinfo(np.int16).max)
-        order = np.argsort(thread.astype(np.int16) if few else thread, kind="stable")  # numpy counts 16 bits, sorts 32
-        thread, starts, ends = thread[order], starts[order], ends[order]
-    tied = (thread[1:] == thread[:-1]) & (starts[1:] == starts[:-1])
-    if not bool((tied & (ends[1:] > ends[:-1])).any()):
-        return None if ordered else order
-    block = np.flatnonzero(np.append(tied, False) | np.append(False, tied))
-    order[block] = order[block][np.lexsort((-ends[block], starts[block], thread[block]))]
-    return order
+def _by_thread(registry: Registry, rows: Rows) -> tuple[Rows, Int64Array]:
+    """The rows by (thread, start, longest first), and their starts."""
+    thread_of = registry.threads_of(rows.codes("globalTid"))
+    grouped = rows.grouped_by("globalTid", thread_of)
+    starts = grouped.values("start")
+    if _descends(grouped, starts, thread_of):  # not written one after the other within their threads
+        grouped = rows.sorted_by("start").grouped_by("globalTid", thread_of)
+        starts = grouped.values("start")
+    return _outer_first(grouped, starts, thread_of), starts
+
+
+def _descends(rows: Rows, starts: Int64Array, thread_of: list[int]) -> bool:
+    lower = np.flatnonzero(starts[1:] < starts[:-1])  # as a rule where the next thread begins
+    here, following = (rows.taken(places).codes("globalTid").mapped(thread_of, 0) for places in (lower, lower + 1))
+    return bool((here == following).any())
+
+
+def _outer_first(rows: Rows, starts: Int64Array, thread_of: list[int]) -> Rows:
+    """Of two calls of a thread that begin in the same nanosecond, the longer one holds the other."""
+    same = np.flatnonzero(starts[1:] == starts[:-1])
+    places = np.union1d(same, same + 1)
+    tied = rows.taken(places)
+    order = np.lexsort((-tied.values("end"), starts[places], tied.codes("globalTid").mapped(thread_of, 0)))
+    if bool((order[1:] > order[:-1]).all()):
+        return rows
+    settled = np.arange(len(rows))
+    settled[places] = places[order]
+    return rows.taken(settled)
 
 
 def os_calls(registry: Registry, table: str) -> events.OsCalls:

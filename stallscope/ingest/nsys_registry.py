@@ -48,8 +48,12 @@ class Keys:
 
     def index(self, keys: Codes) -> Int32Array:
         """Dense index of every key; -1 where there is none."""
+        return keys.mapped(self.indices(keys), -1)
+
+    def indices(self, keys: Codes) -> list[int]:
+        """Dense index of each distinct key; -1 for those that no row has."""
         self.meet(value for value, used in zip(keys.distinct, keys.used(), strict=True) if used)
-        return keys.mapped([self.known.get(key, -1) for key in keys.distinct], -1)
+        return [self.known.get(key, -1) for key in keys.distinct]
 
     def meet(self, keys: Iterable[int]) -> None:
         """Give every key an index."""
@@ -79,23 +83,27 @@ class NameBook:
         def cut(found: list[str]) -> list[str]:
             return pl.Series(found, dtype=pl.String).str.replace_all(without, "").to_list() if without else found
 
-        return self._mapped(texts, cut)
+        return texts.mapped(self._numbered(texts, cut), 0)
 
     def of_ids(self, ids: Codes, *, api: bool = False) -> Int32Array:
         """Name ids of a StringIds column, call names without their ABI suffix; no and unknown ids become ''."""
+        return ids.mapped(self.each_of_ids(ids, api=api), 0)
+
+    def each_of_ids(self, ids: Codes, *, api: bool = False) -> Int32Array:
+        """The same for each distinct id."""
         texts = self._resolve
-        return self._mapped(ids, lambda found: [schema.api_name(t) for t in texts(found)] if api else texts(found))
+        return self._numbered(ids, lambda found: [schema.api_name(t) for t in texts(found)] if api else texts(found))
 
     def texts(self, ids: Codes) -> list[str]:
         """The text of each distinct id of a StringIds column."""
         return self._resolve(list(ids.distinct))
 
-    def _mapped(self, column: Codes, texts: Callable[[list[Any]], list[str]]) -> Int32Array:
-        """Names are numbered in the order in which the rows need them."""
+    def _numbered(self, column: Codes, texts: Callable[[list[Any]], list[str]]) -> Int32Array:
+        """A number for each distinct name, in the order in which the rows need them."""
         order = column.in_order()
         new = np.zeros(len(column.distinct), np.int32)
         new[order] = [self.intern(text) for text in texts([column.distinct[code] for code in order])]
-        return column.mapped(new, 0)
+        return new
 
     def names(self) -> Names:
         """All texts met so far."""
@@ -167,9 +175,13 @@ class Registry:
 
     def thread(self, global_tids: Codes) -> Int32Array:
         """Thread index of a globalTid column (-1 where there is none)."""
+        return global_tids.mapped(self.threads_of(global_tids), -1)
+
+    def threads_of(self, global_tids: Codes) -> list[int]:
+        """Thread index of each distinct value of a globalTid column (-1 for those that no row has)."""
         tids = [tid for tid, used in zip(global_tids.distinct, global_tids.used(), strict=True) if used]
         self.processes.meet({tid & _PROCESS_BITS for tid in tids})
-        return self.threads.index(global_tids)
+        return self.threads.indices(global_tids)
 
     def processes_of_pids(self, pids: Iterable[int | None]) -> list[int | None]:
         """Process index of plain process ids among the processes met so far; None where none or several have it."""

@@ -67,9 +67,14 @@ def with_device(registry: Registry, table: str, rows: Rows) -> Placed:
 
 def host_spans(registry: Registry, table: str, rows: Rows) -> Rows:
     """Rows of a host activity with usable times and a thread, sorted by start."""
+    return host_spans_as_written(registry, table, rows).sorted_by("start")
+
+
+def host_spans_as_written(registry: Registry, table: str, rows: Rows) -> Rows:
+    """The same in the order of the file."""
     rows = _without(registry, table, rows, NO_TIME, rows.missing("start", "end"))
     rows = _forwards(registry, table, _without(registry, table, rows, NO_TIME, _both_zero(rows)))
-    return with_thread(registry, table, rows).sorted_by("start")
+    return with_thread(registry, table, rows)
 
 
 def with_thread(registry: Registry, table: str, rows: Rows) -> Rows:

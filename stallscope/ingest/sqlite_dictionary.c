@@ -119,6 +119,24 @@ void stallscope_translate(const int32_t *codes, const int64_t *rows, int64_t cou
     else TRANSLATE(int64_t);
 }
 
+/* into = the places of the rows by the rank of their code, equal ones as they were; 0 where they are in that order
+ * already. `next` has one entry a rank and one more, all 0. Codes, rows and ranks are the caller's own and in range. */
+int stallscope_grouped(const int32_t *codes, const int64_t *rows, int64_t count, const int32_t *rank, int64_t ranks,
+                       int64_t *next, int64_t *into) {
+    int in_order = 1;
+    int32_t last = 0;
+    for (int64_t i = 0; i < count; i++) {
+        int32_t mine = rank[codes[rows ? rows[i] : i]];
+        next[mine + 1]++;
+        in_order &= mine >= last;
+        last = mine;
+    }
+    if (in_order) return 0;
+    for (int64_t r = 0; r < ranks; r++) next[r + 1] += next[r];
+    for (int64_t i = 0; i < count; i++) into[next[rank[codes[rows ? rows[i] : i]]]++] = i;
+    return 1;
+}
+
 /* Free what a dictionary holds. */
 void stallscope_release(dictionary *d) {
     free(d->values);

@@ -64,6 +64,8 @@ def library() -> ctypes.CDLL | None:
     found.stallscope_decode.argtypes = (file, u64, pointer, pointer, i64, pointer, i32, i32, i64)
     found.stallscope_translate.restype = None
     found.stallscope_translate.argtypes = (pointer, pointer, i64, pointer, i32, pointer)
+    found.stallscope_grouped.restype = ctypes.c_int
+    found.stallscope_grouped.argtypes = (pointer, pointer, i64, pointer, i64, pointer, pointer)
     found.stallscope_release.restype = None
     found.stallscope_release.argtypes = (ctypes.POINTER(Dictionary),)
     return found

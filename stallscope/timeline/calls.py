@@ -124,7 +124,7 @@ def host_calls(calls: ApiCalls, names: Names) -> HostCalls:
     keys = calls.thread, calls.start_ns, calls.end_ns
     in_order = in_group_order(*keys, longest_first=True)
     ordered = calls if in_order else calls.take(grouped_order(*keys, longest_first=True))
-    columns = {name: partial(ordered.read, name) for name in ApiCalls.COLUMNS}
+    columns = {name: partial(ordered.array, name) for name in ApiCalls.COLUMNS}
     found = HostCalls.lazily(
         len(ordered),
         **columns,

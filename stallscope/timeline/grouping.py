@@ -76,7 +76,7 @@ def groups_up_to(most: int, *columns: npt.NDArray[Any]) -> Groups | None:
     size = native("groups", pointers, halves([key.itemsize for key in keys]), len(keys), count, most, of, first)
     if size == TOO_WIDE:
         return groups_up_to(most, _narrowed(keys))
-    return None if size == TOO_MANY else Groups(of, first[:size])
+    return None if size == TOO_MANY else Groups(of, first[:size].copy())  # not all the room for them
 
 
 def _narrowed(columns: list[npt.NDArray[Any]]) -> Int64Array:

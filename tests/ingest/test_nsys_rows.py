@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sqlite_build import ExportBuilder, collected, global_pid, global_tid, notes, opened
 
+from stallscope.ingest import export_rows
 from stallscope.model import events
 
 LOST_IDS = 4294967295
@@ -212,3 +213,26 @@ def test_every_row_is_either_read_or_counted(rows: list[tuple[int | None, ...]])
     assert (np.diff(kernels.start_ns) >= 0).all()
     assert (kernels.end_ns >= kernels.start_ns).all()
     assert kernels.start_ns.min(initial=1) > 0
+
+
+calls_of_threads = st.lists(st.tuples(st.integers(5, 7), st.integers(1, 9), st.integers(0, 3)), min_size=1, max_size=12)
+
+
+@pytest.mark.parametrize("loops", ["compiled", "pure"])
+@settings(max_examples=60, deadline=None)
+@given(calls=calls_of_threads)
+def test_calls_come_by_thread_and_start_the_outer_of_two_first(loops: str, calls: list[tuple[int, int, int]]) -> None:
+    build = ExportBuilder()
+    for number, (tid, start, length) in enumerate(calls):
+        build.call(start, start + length, "cudaFree", tid=tid, correlationId=number, returnValue=number + 100)
+    with TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
+        if loops == "pure":
+            patch.setattr(export_rows, "library", lambda: None)
+        found = collected(opened(build, Path(folder)), events.ApiCalls)
+    wanted = sorted((tid, start, -length, number) for number, (tid, start, length) in enumerate(calls))
+    assert [w[3] for w in wanted] == found.correlation.tolist()
+    assert (found.correlation + 100).tolist() == found.result.tolist()
+    ranks = {tid: rank for rank, tid in enumerate(sorted({tid for tid, *_ in calls}))}
+    assert [(ranks[tid], start, start - longer) for tid, start, longer, _ in wanted] == list(
+        zip(found.thread.tolist(), found.start_ns.tolist(), found.end_ns.tolist(), strict=True)
+    )
