@@ -9,7 +9,7 @@ from itertools import permutations
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from random_program import Act, programs, run
 from rank_files import write_rank
@@ -55,6 +55,7 @@ def test_shift_order_and_ids(program: list[list[Act]], seed: int, by_ns: int) ->
 
 @EXAMPLES
 @given(programs)
+@example([[Act(what="range", stream=7, call_us=1, work_us=1, pause_us=0)] * 3])  # calls nothing
 def test_an_idle_device_and_an_unrelated_process(program: list[list[Act]]) -> None:
     one, two = both(program, idle_device, busy_bystander)
     changed = list(differences(without_host_counts(document(one)), without_host_counts(document(two))))
