@@ -99,10 +99,13 @@ class NameBook:
         return self._resolve(list(ids.distinct))
 
     def _numbered(self, column: Codes, texts: Callable[[list[Any]], list[str]]) -> Int32Array:
-        """A number for each distinct name, in the order in which the rows need them."""
-        order = column.in_order()
+        """A number for each distinct name that a row has, in the order of the texts: files promise no order of rows."""
+        codes = column.in_order()
+        found = texts([column.distinct[code] for code in codes])
+        for text in sorted(set(found)):
+            self.intern(text)
         new = np.zeros(len(column.distinct), np.int32)
-        new[order] = [self.intern(text) for text in texts([column.distinct[code] for code in order])]
+        new[codes] = [self._known[text] for text in found]
         return new
 
     def names(self) -> Names:
