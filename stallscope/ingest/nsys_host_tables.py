@@ -32,7 +32,7 @@ def _api_calls(registry: Registry, table: str) -> events.ApiCalls:
         **wanted("int32", "returnValue"),
     }
     written = host_spans_as_written(registry, table, registry.rows(table, columns))
-    names = registry.names.each_of_ids(written.codes("nameId"), api=True)
+    names = registry.names.each_call(written.codes("nameId"))
     rows, starts = _by_thread(registry, written)
     return events.ApiCalls.lazily(
         len(rows),

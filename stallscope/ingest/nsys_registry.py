@@ -85,27 +85,32 @@ class NameBook:
 
         return texts.mapped(self._numbered(texts, cut), 0)
 
-    def of_ids(self, ids: Codes, *, api: bool = False) -> Int32Array:
-        """Name ids of a StringIds column, call names without their ABI suffix; no and unknown ids become ''."""
-        return ids.mapped(self.each_of_ids(ids, api=api), 0)
+    def of_ids(self, ids: Codes) -> Int32Array:
+        """Name ids of a StringIds column; no and unknown ids become ''."""
+        return ids.mapped(self._numbered(ids, self._resolve), 0)
 
-    def each_of_ids(self, ids: Codes, *, api: bool = False) -> Int32Array:
-        """The same for each distinct id."""
-        texts = self._resolve
-        return self._numbered(ids, lambda found: [schema.api_name(t) for t in texts(found)] if api else texts(found))
+    def each_call(self, ids: Codes) -> Int32Array:
+        """Name id of each distinct id of a StringIds column that names calls, without their ABI suffix.
+
+        The rows may come in any order: the names are numbered by their texts.
+        """
+        codes = ids.in_order()
+        texts = self._resolve([ids.distinct[code] for code in codes])
+        named = sorted((schema.api_name(text), code) for text, code in zip(texts, codes, strict=True))
+        return self._each(ids, [code for _, code in named], [text for text, _ in named])
 
     def texts(self, ids: Codes) -> list[str]:
         """The text of each distinct id of a StringIds column."""
         return self._resolve(list(ids.distinct))
 
     def _numbered(self, column: Codes, texts: Callable[[list[Any]], list[str]]) -> Int32Array:
-        """A number for each distinct name that a row has, in the order of the texts: files promise no order of rows."""
+        """A number for each distinct name, in the order in which the rows need them."""
         codes = column.in_order()
-        found = texts([column.distinct[code] for code in codes])
-        for text in sorted(set(found)):
-            self.intern(text)
+        return self._each(column, codes, texts([column.distinct[code] for code in codes]))
+
+    def _each(self, column: Codes, codes: list[int], texts: list[str]) -> Int32Array:
         new = np.zeros(len(column.distinct), np.int32)
-        new[codes] = [self._known[text] for text in found]
+        new[codes] = [self.intern(text) for text in texts]
         return new
 
     def names(self) -> Names:

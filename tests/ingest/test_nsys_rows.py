@@ -236,3 +236,18 @@ def test_calls_come_by_thread_and_start_the_outer_of_two_first(loops: str, calls
     assert [(ranks[tid], start, start - longer) for tid, start, longer, _ in wanted] == list(
         zip(found.thread.tolist(), found.start_ns.tolist(), found.end_ns.tolist(), strict=True)
     )
+
+
+def test_names_of_calls_are_numbered_alike_whatever_the_order_of_the_rows(tmp_path: Path) -> None:
+    calls = [(10, 20, "cudaMemsetAsync_v3020"), (30, 40, "cudaFree_v3020"), (50, 60, "cudaMemsetAsync_v3020")]
+    found = []
+    for number, order in enumerate((calls, calls[::-1])):
+        build = ExportBuilder()
+        for call in order:
+            build.call(*call)
+        (tmp_path / str(number)).mkdir()
+        trace = opened(build, tmp_path / str(number))
+        numbers = collected(trace, events.ApiCalls).name.tolist()
+        found.append((numbers, [trace.names[name] for name in numbers]))
+    assert found[0] == found[1]
+    assert found[0][1] == ["cudaMemsetAsync", "cudaFree", "cudaMemsetAsync"]
