@@ -4,45 +4,12 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from rank_rows import rank, unnumbered
 
-from stallscope.timeline.collectives import CollectiveKind, CollectiveLog, CollectiveOps, Communicator
-from stallscope.timeline.intervals import IntervalSet
+from stallscope.timeline.collectives import CollectiveKind
 from stallscope.waits.ranks import bandwidth, order, peer_wait
-from stallscope.waits.ranks.base import Ranks, RankSummary, listed
+from stallscope.waits.ranks.base import Ranks, listed
 from stallscope.waits.ranks.runner import RULES, compare
-
-A, B = Communicator("tp"), Communicator("dp")
-
-
-def rank(
-    number: int,
-    rows: list[tuple[int, int, int]],
-    *,
-    size: int = -1,
-    window: int = 10_000_000,
-    kind: CollectiveKind = CollectiveKind.ALL_REDUCE,
-    group: int = 2,
-) -> RankSummary:
-    """Rows are (start, end, communicator) in ns; all of it is exposed."""
-    rows = sorted(rows)
-    starts, ends, groups = (np.array(column, np.int64) for column in zip(*rows, strict=True))
-    count = len(rows)
-    ops = CollectiveOps.of(
-        start_ns=starts,
-        end_ns=ends,
-        device=[0] * count,
-        kind=[kind] * count,
-        communicator=groups,
-        sequence=[int((groups[:i] == groups[i]).sum()) for i in range(count)],
-        bytes=[size] * count,
-        group_size=[group] * count,
-        source=[-1] * count,
-        target=[-1] * count,
-    )
-    everything = IntervalSet(np.array([0], np.int64), np.array([window], np.int64))
-    return RankSummary(
-        number, f"rank {number}", "GPU 0", "kernel", 0, window, CollectiveLog(ops, (A, B)), everything, {}
-    )
 
 
 def crossed(count: int) -> Ranks:
@@ -265,12 +232,6 @@ def test_crossed_communicators_state_their_number_and_worth() -> None:
 
 def test_without_sequence_numbers_starts_that_agree_with_durations_support_the_verdict() -> None:
     """The last rank spends least, and on the common clock it also starts last: two witnesses."""
-    ranks = []
-    for summary in one_late().summaries:
-        ops = summary.log.ops
-        columns = {name: ops.array(name) for name in ops.COLUMNS}
-        columns["sequence"] = np.full(len(ops), -1)
-        ranks.append(replace(summary, log=CollectiveLog(CollectiveOps.of(**columns), summary.log.communicators)))
-    found = peer_wait.detect(Ranks(tuple(ranks))).findings[0]
+    found = peer_wait.detect(unnumbered(one_late())).findings[0]
     assert any("matched by their order" in caveat for caveat in found.caveats)
     assert found.evidence_level == "supported"

@@ -7,7 +7,6 @@ from collections.abc import Mapping
 import numpy as np
 import numpy.typing as npt
 
-from stallscope.model.columns import NO_ROW
 from stallscope.timeline.intervals import Int64Array
 from stallscope.timeline.ranks import Instances
 from stallscope.waits.ranks.base import Ranks
@@ -40,7 +39,7 @@ def causes_of(ranks: Ranks, instances: Instances, late: Lateness) -> list[Cause]
             mean = others / np.maximum(punctual.sum(axis=1), 1)
             total[wait] = total.get(wait, 0.0) + float((own - mean).sum())
     lateness = sum(value for value in total.values() if value > 0)
-    ranked = sorted(((wait, int(value)) for wait, value in total.items()), key=lambda cause: (-cause[1], cause[0]))
+    ranked = sorted(((wait, int(value)) for wait, value in total.items()), key=lambda cause: -cause[1])
     return [cause for cause in ranked[:MAX_CAUSES] if cause[1] > LEAST_CAUSE * lateness]
 
 
@@ -54,9 +53,9 @@ def _punctual(present: npt.NDArray[np.bool_], late: Lateness, p: int) -> npt.NDA
 
 
 def _account(before: Mapping[str, Int64Array], row: Int64Array) -> dict[str, Int64Array]:
-    """The ledger before every matched collective, 0 where the participant was absent."""
+    """The ledger before every matched collective (any number where the participant was absent: nobody asks)."""
     known = np.maximum(row, 0)
-    return {wait: np.where(row == NO_ROW, 0, values[known]) for wait, values in before.items()}
+    return {wait: values[known] for wait, values in before.items()}
 
 
 def _charged(account: Mapping[str, Int64Array], wait: str, rows: npt.NDArray[np.intp]) -> Int64Array:

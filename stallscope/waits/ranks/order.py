@@ -51,7 +51,7 @@ def _crossed(instances: Instances) -> npt.NDArray[np.bool_]:
     """Collectives of different communicators that two ranks run in opposite orders, one after the other."""
     flags = np.zeros(len(instances), np.bool_)
     start, end, present, group = instances.start_ns, instances.end_ns, instances.present, instances.communicator
-    for distance in range(1, min(NEIGHBOURS, len(instances) - 1) + 1):
+    for distance in range(1, NEIGHBOURS + 1):
         earlier, later = slice(None, -distance), slice(distance, None)
         both = present[earlier] & present[later] & (group[earlier] != group[later])[:, None]
         forward = (both & (end[earlier] <= start[later])).any(axis=1)

@@ -185,7 +185,7 @@ def _absent(waits: Arrivals) -> int:
     for communicator in np.unique(instances.communicator):
         rows = instances.communicator == communicator
         seen = int(instances.present[rows].any(axis=0).sum())
-        most = max(most, int(instances.expected[rows].max(initial=0)) - seen)
+        most = max(most, int(instances.expected[rows].max()) - seen)
     return most
 
 

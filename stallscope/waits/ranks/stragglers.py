@@ -64,7 +64,7 @@ def lateness(duration_ns: Float64Array, worth_ns: float = 0.0) -> Lateness:
     expected = np.where(certain, means, 0.0)
     last = _last(duration_ns)
     rest = np.nan_to_num(late - expected)
-    usual = float(np.median(rest.max(axis=1))) if len(rest) else 0.0
+    usual = _median(rest.max(axis=1))
     pauses = last & (rest > max(PAUSE * noise, PAUSE_OVER_LAST * usual)) & (len(late) >= MIN_COLLECTIVES)
     pauses &= np.where(pauses, rest, 0.0).sum(axis=0) >= worth_ns
     excess = np.where(pauses, rest, 0.0) + np.where(np.isnan(late), 0.0, expected)
@@ -108,7 +108,7 @@ def _persistent(late: Float64Array, noise: float) -> tuple[Float64Array, BoolArr
         own = np.clip(own, middle - _WINSOR * noise, middle + _WINSOR * noise)
         means[p] = own.mean()
         error = own.std(ddof=1) / np.sqrt(_effective(own))
-        certain[p] = means[p] > max(LEAST_LATENESS * noise, level * error) and means[p] > 0
+        certain[p] = means[p] > max(LEAST_LATENESS * noise, level * error)
     return means, certain
 
 
@@ -116,7 +116,7 @@ def _effective(values: Float64Array) -> float:
     """Sample size that independent values of the same certainty would have."""
     centred = values - values.mean()
     power = float((centred**2).sum())
-    if power == 0 or len(values) < 3:
+    if power == 0:
         return float(len(values))
     lag = float((centred[1:] * centred[:-1]).sum()) / power
     return max(len(values) * (1 - max(lag, 0.0)) / (1 + max(lag, 0.0)), 2.0)
