@@ -25,9 +25,9 @@ _SHAPE = ("grid_x", "grid_y", "grid_z", "block_x", "block_y", "block_z")
 def kernel_work(timeline: Timeline, bounds: StepBounds | None) -> tuple[KernelWork, ...]:
     """The kernels that took most time, largest first; without their places when there are too many of both."""
     table, operations = timeline.trace.table(Kernels), timeline.operations
-    rows = np.flatnonzero(is_one_of(operations.kind, (OperationKind.COMPUTE, OperationKind.COMMUNICATION)))
-    if table is None or not len(rows):
+    if table is None:
         return ()
+    rows = np.flatnonzero(is_one_of(operations.kind, (OperationKind.COMPUTE, OperationKind.COMMUNICATION)))
     row = operations.row[rows]
     kernel = groups(timeline.kernel_shapes.of[row], operations.name[rows])
     path, places = _paths(timeline, rows)
@@ -113,7 +113,7 @@ def signature(full_name: str, shape: list[int]) -> str:
 
 
 def _paths(timeline: Timeline, rows: npt.NDArray[np.intp]) -> tuple[Int64Array, list[tuple[str, ...]]]:
-    """Index of each operation's NVTX path, and the distinct paths; 0 is the empty path."""
+    """Index of each operation's NVTX path, and the distinct paths in the order of their texts."""
     call, tree = timeline.launch[rows], timeline.ranges
     if not len(tree.ranges) or not len(timeline.calls):
         return np.zeros(len(rows), np.int64), [()]
@@ -121,25 +121,9 @@ def _paths(timeline: Timeline, rows: npt.NDArray[np.intp]) -> tuple[Int64Array, 
     inner, _ = tree.at(timeline.launch_thread(rows), timeline.operations.process[rows], times)
     inner[call == NO_ROW] = NO_ROW
     same = groups(tree.path_ids(inner))
-    paths = [tree.path(row) for row in inner[same.first].tolist()]
-    # By a hash of the path, so that the order does not depend on what the trace has seen first.
-    order = sorted(range(len(paths)), key=lambda k: _path_key(paths[k]))
-    if () not in paths:
-        paths.append(())
-        order.insert(0, len(paths) - 1)
+    names = timeline.trace.names
+    paths = [tuple(names[n] for n in tree.path(row)) for row in inner[same.first].tolist()]
+    order = sorted(range(len(paths)), key=paths.__getitem__)  # by text: ids depend on what the trace has seen first
     index = np.empty(len(order), np.int64)
     index[order] = np.arange(len(order))
-    names = timeline.trace.names
-    return index[same.of], [tuple(names[n] for n in paths[k]) for k in order]
-
-
-def _path_key(path: tuple[int, ...]) -> int:
-    """A hash of the names of a path, 0 for the empty one."""
-    key = 0
-    for depth, name in enumerate(path):
-        own = (name + 1) * 0x9E3779B97F4A7C15 & _WORD
-        key = (((key ^ (key >> 29)) * 0xBF58476D1CE4E5B9 + own) & _WORD if depth else own) | 1
-    return key
-
-
-_WORD = (1 << 64) - 1
+    return index[same.of], [paths[k] for k in order]
