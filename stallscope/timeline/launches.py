@@ -37,19 +37,14 @@ def _launch_rows(operations: Operations, calls: HostCalls) -> Int64Array:
     found = np.full(len(operations), NO_ROW, np.int64)
     for process in np.unique(operations.process):
         mine = np.flatnonzero((operations.process == process) & (operations.correlation > 0))
-        rows = np.flatnonzero((calls.process == process) & (calls.correlation > 0))
+        rows = np.flatnonzero(calls.process == process)
         if len(mine) and len(rows):
             found[mine] = _match(calls.correlation[rows], rows, operations.correlation[mine])
     return found
 
 
 def _match(keys: Int64Array, rows: npt.NDArray[np.intp], wanted: Int64Array) -> Int64Array:
-    low, high = int(keys.min()), int(keys.max())
-    if high - low < _DENSE_LIMIT * (len(keys) + len(wanted)) + 1024:
-        table = np.full(high - low + 1, NO_ROW, np.int64)
-        table[keys[::-1] - low] = rows[::-1]  # reversed: on equal ids the first row (the outer call) wins
-        inside = (wanted >= low) & (wanted <= high)
-        return np.where(inside, table[np.where(inside, wanted - low, 0)], NO_ROW)
+    # Stable: on equal ids the first row (the outer call) wins.
     order = np.argsort(keys, kind="stable")
     position = np.minimum(np.searchsorted(keys[order], wanted), len(keys) - 1)
     return np.where(keys[order][position] == wanted, rows[order][position], NO_ROW)

@@ -80,9 +80,15 @@ def test_most_time_comes_first_and_ties_go_by_shape_and_place() -> None:
     build = TraceBuilder()
     build.nvtx("b", 0, 10)
     build.nvtx("a", 20, 30)
-    for correlation, (start, shape) in enumerate(
-        [(2, {"block_x": 2}), (22, {"grid_y": 2}), (24, {}), (4, {}), (40, {}), (50, {"name": "late"})], start=1
-    ):
+    shapes: list[tuple[int, dict[str, Any]]] = [
+        (2, {"block_x": 2}),
+        (22, {"grid_y": 2}),
+        (24, {}),
+        (4, {}),
+        (40, {}),
+        (50, {"name": "late"}),
+    ]
+    for correlation, (start, shape) in enumerate(shapes, start=1):
         build.launch(start, start + 0.5, correlation=correlation)
         kernel(build, 100 * correlation, 100 * correlation + 9, correlation=correlation, **shape)
     kernel(build, 1_000, 1_010, name="long")
