@@ -1,0 +1,70 @@
+"""The same kernel alone and beside another: which instances count, and what is clearly apart."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from build import US, TraceBuilder
+
+from stallscope.model.events import Kernels
+from stallscope.timeline.timeline import Timeline
+from stallscope.waits.base import View
+from stallscope.waits.catalogue import all_rules
+from stallscope.waits.slowdown import Slowdown, claim_excess, slowdowns
+
+META = next(rule.meta for rule in all_rules() if rule.meta.id == "comm.interference")
+
+
+def measured(
+    alone: list[float], beside: list[float], *, minimum: int = 2, overlap: float = 1.0
+) -> tuple[View, list[Slowdown]]:
+    """Instances of one kernel alone, then beside a neighbour that covers this part of each."""
+    build = TraceBuilder()
+    for i, length in enumerate(alone):
+        build.kernel(1_000 * i, 1_000 * i + length, name="victim")
+    for i, length in enumerate(beside):
+        t = 100_000 + 1_000 * i
+        build.kernel(t, t + length, name="victim")
+        build.kernel(t + (1 - overlap) * length, t + length, name="neighbour", stream=9)
+    timeline = Timeline(build.trace())
+    view = View(timeline, META)
+    names = view[Kernels].name[view.operations.row]
+    neighbour = np.asarray(names == build.name("neighbour"))
+    return view, slowdowns(view, neighbour, timeline.windows[0], minimum)
+
+
+def test_medians_of_both_and_the_excess_at_the_end_of_each_instance() -> None:
+    view, found = measured([10, 12, 11], [20, 40, 26])
+    assert [(s.alone_ns, s.beside_ns, len(s.beside)) for s in found] == [(11 * US, 26 * US, 3)]
+    assert (found[0].ratio, found[0].excess_ns) == (26 / 11, 15 * US)
+    claims = claim_excess(view, found)
+    assert claims.start_ns.tolist() == [(100_000 + 1_000 * i + 11) * US for i in range(3)]
+    assert (claims.end_ns - claims.start_ns).tolist() == [9 * US, 29 * US, 15 * US]
+
+
+@pytest.mark.parametrize(
+    ("alone", "beside", "found"),
+    [
+        ([10, 10], [20, 20], True),
+        ([10], [20, 20], False),
+        ([10, 10], [20], False),
+        ([10, 20], [20, 20], False),  # the slow ones alone are as slow as the fast ones beside it
+        ([10, 10], [10, 10], False),
+        ([], [20, 20], False),
+        ([10, 10], [], False),
+    ],
+)
+def test_enough_of_both_and_clearly_apart(alone: list[float], beside: list[float], *, found: bool) -> None:
+    assert bool(measured(alone, beside)[1]) is found
+
+
+@pytest.mark.parametrize(("overlap", "found"), [(0.5, True), (0.49, False)])
+def test_beside_is_half_of_the_kernel(overlap: float, *, found: bool) -> None:
+    assert bool(measured([100, 100], [200, 200], overlap=overlap)[1]) is found
+
+
+def test_kernels_that_are_rare_on_one_side_are_left_out_of_the_others() -> None:
+    view, found = measured([10, 10, 10], [20, 20, 20], minimum=3)
+    assert [len(s.beside) for s in found] == [3]
+    assert Slowdown(np.empty(0, np.int64), 0.0, 5.0).ratio == 0.0
+    assert len(view.operations) == 9
