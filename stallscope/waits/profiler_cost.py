@@ -32,10 +32,11 @@ def profiler_part_ns(timeline: Timeline, claims: Claims, rows: Int64Array) -> in
     known = gaps.after[np.minimum(gap, len(gaps) - 1)] == claims.operation[rows]
     rows, gap = rows[known], gap[known]
     begins = np.maximum(operations.start_ns[gaps.before[gap]], gaps.start_ns[gap] - CATCH_UP_NS)
+    ends, threads = claims.end_ns[rows], claims.thread[rows]
     count = 0
-    for thread in np.unique(claims.thread[rows]):
-        mine = np.flatnonzero(claims.thread[rows] == thread)
-        spans = union(begins[mine], claims.end_ns[rows[mine]])
+    for thread in np.unique(threads):
+        mine = threads == thread
+        spans = union(begins[mine], ends[mine])
         first, after = np.searchsorted(calls.thread, [thread, thread + 1])
         starts = calls.start_ns[first:after]
         inner = starts[~calls.outer[first:after]]

@@ -59,11 +59,16 @@ def slowdowns(view: View, neighbour: npt.NDArray[np.bool_], window: DeviceWindow
     rows += window.first
     signature = view.kernel_shape[operations.row[rows]]
     kept = _often(signature, beside, alone, minimum)
-    columns = {"signature": signature, "row": rows, "length": length, "beside": beside, "alone": alone}
-    grouped = _compared(pl.DataFrame({name: column[kept] for name, column in columns.items()}), minimum)
+    columns = {"signature": signature, "length": length, "beside": beside, "alone": alone}
+    slower = _compared(pl.DataFrame({name: column[kept] for name, column in columns.items()}), minimum)
+    if slower.is_empty():
+        return []
+    wanted = np.zeros(int(signature.max()) + 1, np.bool_)
+    wanted[slower["signature"]] = True
+    instances = np.flatnonzero(kept & beside & wanted[signature])
     return [
-        Slowdown(np.array(found["rows"], np.int64), found["alone_ns"], found["beside_ns"])
-        for found in grouped.iter_rows(named=True)
+        Slowdown(rows[instances[signature[instances] == found["signature"]]], found["alone_ns"], found["beside_ns"])
+        for found in slower.iter_rows(named=True)
     ]
 
 
@@ -88,7 +93,6 @@ def _compared(frame: pl.DataFrame, minimum: int) -> pl.DataFrame:
             alone.quantile(0.75).alias("slow_alone_ns"),
             beside.quantile(0.25).alias("fast_beside_ns"),
             pl.min_horizontal(alone.len(), beside.len()).alias("fewest"),
-            pl.col("row").filter("beside").alias("rows"),
         )
         .filter((pl.col("fewest") >= minimum) & (pl.col("fast_beside_ns") > pl.col("slow_alone_ns")))
     )
