@@ -93,6 +93,7 @@ def test_two_stragglers_of_three_are_no_pauses_by_turns() -> None:
     assert found.title == "1 rank waits in collectives for ranks 2 and 1"
     assert found.wait_ns == 20 * (80_000 + 30_000)
     assert found.recoverable_ns.high == 20 * (40_000 + 30_000)  # then rank 1 is the last, 40 late
+    assert found.recoverable_ns.assumes == "ranks 2 and 1 arrive with the others; the transfer itself stays"
 
 
 def test_a_rank_that_misses_some_collectives_waits_in_the_others() -> None:
@@ -106,7 +107,7 @@ def test_a_rank_that_misses_some_collectives_waits_in_the_others() -> None:
 def test_at_most_four_late_ranks_are_described_one_by_one() -> None:
     found = told(taking_part(late_by([0] * 12 + [50_000] * 5, count=20)))
     assert sum("arrives last" in e.label for e in found.evidence) == 4
-    assert "ranks 12, 13, 14, 15 and 1 others" in found.title
+    assert "ranks 12, 13, 14, 15 and 1 other" in found.title
 
 
 def test_the_fifty_longest_waits_are_shown_on_the_clock_of_the_rank_that_waits_most() -> None:

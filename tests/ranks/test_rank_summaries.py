@@ -36,7 +36,7 @@ def test_without_charges_or_collectives_nothing_lies_before() -> None:
     [
         (["rank 3", "rank 5", "rank 7"], "ranks 3, 5 and 7"),
         ([f"rank {r}" for r in range(4)], "ranks 0, 1, 2 and 3"),
-        ([f"rank {r}" for r in range(5)], "ranks 0, 1, 2, 3 and 1 others"),
+        ([f"rank {r}" for r in range(5)], "ranks 0, 1, 2, 3 and 1 other"),
         (["rank 3", "rank 0 GPU 1"], "rank 3 and rank 0 GPU 1"),
     ],
 )

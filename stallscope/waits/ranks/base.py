@@ -125,5 +125,6 @@ def listed(labels: list[str], limit: int = 4) -> str:
     plain = all(label.startswith("rank ") and label[5:].isdecimal() for label in labels)
     words = [label[5:] if plain else label for label in labels]
     head = words[:limit] if len(words) > limit else words[:-1]
-    rest = f"{len(words) - limit} others" if len(words) > limit else words[-1]
+    more = len(words) - limit
+    rest = words[-1] if more <= 0 else "1 other" if more == 1 else f"{more} others"
     return ("ranks " if plain else "") + ", ".join(head) + " and " + rest

@@ -159,7 +159,11 @@ def _level(ranks: Ranks, waits: Arrivals, named: bool) -> EvidenceLevel:  # noqa
 def _assumes(named: list[str]) -> str:
     if not named:
         return "arrival noise stays"
-    return f"{listed(named)} arrives with the others; the transfer itself stays"
+    return f"{listed(named)} {_arrive(named)} with the others; the transfer itself stays"
+
+
+def _arrive(named: list[str]) -> str:
+    return "arrives" if len(named) == 1 else "arrive"
 
 
 def _caveats(ranks: Ranks, waits: Arrivals) -> list[str]:
@@ -210,7 +214,7 @@ def _experiments(named: list[str], causes: list[Cause], high: int) -> list[Exper
             change=change,
             apply=apply,
             measure=measure,
-            refuted_if=f"{who} arrives on time and the others still wait",
+            refuted_if=f"{who} {_arrive(named)} on time and the others still wait",
             numerics="bit-identical" if cause != "ok.compute" else "fp64-gate",
             expect=expect,
         ),
