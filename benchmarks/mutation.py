@@ -184,9 +184,7 @@ def run(sample: int, seed: int, rooms: Sequence[str], results: Path, only: str) 
     os.environ["POLARS_MAX_THREADS"] = "1"
     covered = {mode: Coverage(mode) for mode in ("pure", "native")}
     warm = Warm()
-    healthy = "stallscope/timeline/gaps.py"
-    if warm.judge(healthy, -1, _module_tests(healthy, covered["pure"])[:10], pure=True) != "survived":
-        raise SystemExit("the tests fail without any fault: nothing can be judged")
+    _require_healthy(warm, covered["pure"])
     known = {(line["file"], line["number"]) for line in _lines(results)} if not only else set()
     for room in rooms:
         every = mutants(room)
@@ -196,6 +194,13 @@ def run(sample: int, seed: int, rooms: Sequence[str], results: Path, only: str) 
         for file, number in every[:sample]:
             if (file, number) not in known:
                 _record(warm, room, described(file, number), covered, results)
+    _require_healthy(warm, covered["pure"])  # a process that broke on the way would have "noticed" everything since
+
+
+def _require_healthy(warm: Warm, coverage: Coverage) -> None:
+    file = "stallscope/timeline/gaps.py"
+    if warm.judge(file, -1, _module_tests(file, coverage)[:10], pure=True) != "survived":
+        raise SystemExit("the tests fail without any fault: this run judges nothing")
 
 
 def _record(warm: Warm, room: str, mutant: Mutant, covered: dict[str, Coverage], results: Path) -> None:

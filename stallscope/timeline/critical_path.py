@@ -36,10 +36,9 @@ _BY_EDGE: dict[int, Bound] = {
 
 @dataclass(frozen=True, slots=True)
 class Path:
-    """Disjoint spans of the path by bound, in measured time, and its nodes, first to last."""
+    """Disjoint spans of the path by bound, in measured time."""
 
     spans: dict[Bound, IntervalSet]
-    nodes: Int64Array
 
     def parts_ns(self) -> dict[Bound, int]:
         """Time by bound; the path has no holes, so the parts sum to its length."""
@@ -54,14 +53,14 @@ def critical_path(timeline: Timeline, graph: DependencyGraph, baseline: Int64Arr
     binding = binding_edges(graph, baseline)
     nodes = _walk(graph, binding, baseline)
     if not len(nodes):
-        return Path(dict.fromkeys(BOUNDS, EMPTY), nodes)
+        return Path(dict.fromkeys(BOUNDS, EMPTY))
     times, bounds = _explained(timeline, graph, nodes, binding[nodes])
     first = int(timeline.operations.start_ns.min())
     spans = {bound: _spans(times, bounds == index, first) for index, bound in enumerate(BOUNDS)}
     submitting = _submitting(timeline)
     spans["launch"] = _merged(spans["launch"], intersect(spans["host"], submitting))
     spans["host"] = subtract(spans["host"], submitting)
-    return Path(spans, nodes[::-1])
+    return Path(spans)
 
 
 def _walk(graph: DependencyGraph, binding: Int64Array, ends: Int64Array) -> Int64Array:

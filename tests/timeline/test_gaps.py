@@ -114,3 +114,25 @@ def test_gaps_are_exactly_the_idle_time_between_operations(rows: list[tuple[int,
     assert found == idle
     timeline_ends = Timeline(build.trace()).operations.end_ns
     assert np.array_equal(timeline_ends[gaps.before], gaps.start_ns)
+
+
+def test_without_a_launch_the_waiting_thread_is_known_where_a_process_has_one() -> None:
+    build = TraceBuilder()
+    for thread, pid in ((1, 1), (2, 1), (3, 2)):
+        build.call("cudaGetDevice", 0, 1, thread=thread, pid=pid)
+    build.kernel(0, 10, pid=1)
+    build.kernel(20, 30, pid=1)
+    build.kernel(40, 50, pid=2)
+    timeline = Timeline(build.trace())
+    tids = [None if thread == NO_ROW else timeline.trace.threads[thread].tid for thread in timeline.gaps.thread]
+    assert tids == [None, 3]
+
+
+def test_of_two_calls_that_begin_together_the_longer_one_is_the_outer() -> None:
+    build = TraceBuilder()
+    build.call("cuLaunchKernel", 5, 6)
+    build.call("cudaLaunchKernel", 5, 9)
+    build.call("cudaGetDevice", 1, 2)
+    calls = Timeline(build.trace()).calls
+    assert (calls.end_ns // US).tolist() == [2, 9, 6]
+    assert calls.outer.tolist() == [True, True, False]
