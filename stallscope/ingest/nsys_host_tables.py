@@ -33,22 +33,24 @@ def _api_calls(registry: Registry, table: str) -> events.ApiCalls:
     }
     written = host_spans_as_written(registry, table, registry.rows(table, columns))
     names = registry.names.each_call(written.codes("nameId"))
-    rows, starts = _by_thread(registry, written)
+    threads = registry.threads_of(written.codes("globalTid"))  # in the order of the file: soon all have been met
+    processes = registry.processes_of(written.codes("globalTid"))
+    rows, starts = _by_thread(written, threads)
+    thread = rows.codes("globalTid")
     return events.ApiCalls.lazily(
         len(rows),
         start_ns=starts,
         end_ns=rows.later("end"),
-        process=registry.process(rows.codes("globalTid")),
-        thread=registry.thread(rows.codes("globalTid")),
+        process=thread.mapped(processes, -1),
+        thread=thread.mapped(threads, -1),
         correlation=rows.later("correlationId"),
         name=rows.codes("nameId").mapped(names, 0),
         result=rows.values("returnValue"),  # not later: few ask for it, and it would keep the order of the rows
     )
 
 
-def _by_thread(registry: Registry, rows: Rows) -> tuple[Rows, Int64Array]:
+def _by_thread(rows: Rows, thread_of: list[int]) -> tuple[Rows, Int64Array]:
     """The rows by (thread, start, longest first), and their starts."""
-    thread_of = registry.threads_of(rows.codes("globalTid"))
     grouped = rows.grouped_by("globalTid", thread_of)
     starts = grouped.values("start")
     if _descends(grouped, starts, thread_of):  # not written one after the other within their threads

@@ -97,7 +97,7 @@ class NameBook:
         codes = ids.in_order()
         texts = self._resolve([ids.distinct[code] for code in codes])
         named = sorted((schema.api_name(text), code) for text, code in zip(texts, codes, strict=True))
-        return self._each(ids, [code for _, code in named], [text for text, _ in named])
+        return self._interned(ids, [code for _, code in named], [text for text, _ in named])
 
     def texts(self, ids: Codes) -> list[str]:
         """The text of each distinct id of a StringIds column."""
@@ -106,9 +106,9 @@ class NameBook:
     def _numbered(self, column: Codes, texts: Callable[[list[Any]], list[str]]) -> Int32Array:
         """A number for each distinct name, in the order in which the rows need them."""
         codes = column.in_order()
-        return self._each(column, codes, texts([column.distinct[code] for code in codes]))
+        return self._interned(column, codes, texts([column.distinct[code] for code in codes]))
 
-    def _each(self, column: Codes, codes: list[int], texts: list[str]) -> Int32Array:
+    def _interned(self, column: Codes, codes: list[int], texts: list[str]) -> Int32Array:
         new = np.zeros(len(column.distinct), np.int32)
         new[codes] = [self.intern(text) for text in texts]
         return new
@@ -173,13 +173,16 @@ class Registry:
 
     def process(self, global_ids: Codes) -> Int32Array:
         """Process index of a globalPid or globalTid column; a missing id is the unknown process."""
+        return global_ids.mapped(self.processes_of(global_ids), self.processes.known.get(UNKNOWN_PROCESS, -1))
+
+    def processes_of(self, global_ids: Codes) -> list[int]:
+        """Process index of each distinct value of a globalPid or globalTid column (-1 for those that no row has)."""
         keys = [key & _PROCESS_BITS for key in global_ids.distinct]
         met = {key for key, used in zip(keys, global_ids.used(), strict=True) if used}
         if global_ids.lacking() is not None:
             met.add(UNKNOWN_PROCESS)
         self.processes.meet(met)
-        known = self.processes.known
-        return global_ids.mapped([known.get(key, -1) for key in keys], known.get(UNKNOWN_PROCESS, -1))
+        return [self.processes.known.get(key, -1) for key in keys]
 
     def thread(self, global_tids: Codes) -> Int32Array:
         """Thread index of a globalTid column (-1 where there is none)."""

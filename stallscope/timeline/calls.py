@@ -12,7 +12,7 @@ import numpy.typing as npt
 from stallscope.model.columns import NO_ROW, Column
 from stallscope.model.events import ApiCalls, Span
 from stallscope.model.names import Names
-from stallscope.timeline.grouping import grouped_order, in_group_order
+from stallscope.timeline.grouping import regrouping
 from stallscope.timeline.intervals import Int64Array, expand
 from stallscope.timeline.native import halves, sweeps, words
 
@@ -121,9 +121,8 @@ def kinds_of(names: Names) -> npt.NDArray[np.int8]:
 
 def host_calls(calls: ApiCalls, names: Names) -> HostCalls:
     """Sort by thread and time, classify, and mark the outermost calls."""
-    keys = calls.thread, calls.start_ns, calls.end_ns
-    in_order = in_group_order(*keys, longest_first=True)
-    ordered = calls if in_order else calls.take(grouped_order(*keys, longest_first=True))
+    order = regrouping(calls.thread, calls.start_ns, calls.end_ns, longest_first=True)
+    ordered = calls if order is None else calls.take(order)
     columns = {name: partial(ordered.array, name) for name in ApiCalls.COLUMNS}
     found = HostCalls.lazily(
         len(ordered),

@@ -28,15 +28,15 @@ def grouped_order(
     return np.lexsort((-ends if longest_first else ends, starts, group)).astype(np.int64, copy=False)
 
 
-def in_group_order(
+def regrouping(
     group: npt.NDArray[np.int32], starts: Int64Array, ends: Int64Array, *, longest_first: bool = False
-) -> bool:
-    """Whether `grouped_order` would leave the rows as they are."""
+) -> Int64Array | None:
+    """`grouped_order`, or None where it leaves the rows as they are."""
     native, sign = sweeps(), -1 if longest_first else 1
-    if native is not None:
-        return bool(native("in_order", halves(group), words(starts), words(ends), len(group), sign))
+    if native is not None and native("in_order", halves(group), words(starts), words(ends), len(group), sign):
+        return None
     order = grouped_order(group, starts, ends, longest_first=longest_first)
-    return bool((order == np.arange(len(order))).all())
+    return None if native is None and bool((order == np.arange(len(order))).all()) else order
 
 
 class Groups(NamedTuple):

@@ -65,9 +65,10 @@ def slowdowns(view: View, neighbour: npt.NDArray[np.bool_], window: DeviceWindow
         return []
     wanted = np.zeros(int(signature.max()) + 1, np.bool_)
     wanted[slower["signature"]] = True
-    instances = np.flatnonzero(kept & beside & wanted[signature])
+    chosen = kept & beside & wanted[signature]
+    rows, signature = rows[chosen], signature[chosen]
     return [
-        Slowdown(rows[instances[signature[instances] == found["signature"]]], found["alone_ns"], found["beside_ns"])
+        Slowdown(rows[signature == found["signature"]], found["alone_ns"], found["beside_ns"])
         for found in slower.iter_rows(named=True)
     ]
 

@@ -126,13 +126,3 @@ def test_without_a_launch_the_waiting_thread_is_known_where_a_process_has_one() 
     timeline = Timeline(build.trace())
     tids = [None if thread == NO_ROW else timeline.trace.threads[thread].tid for thread in timeline.gaps.thread]
     assert tids == [None, 3]
-
-
-def test_of_two_calls_that_begin_together_the_longer_one_is_the_outer() -> None:
-    build = TraceBuilder()
-    build.call("cuLaunchKernel", 5, 6)
-    build.call("cudaLaunchKernel", 5, 9)
-    build.call("cudaGetDevice", 1, 2)
-    calls = Timeline(build.trace()).calls
-    assert (calls.end_ns // US).tolist() == [2, 9, 6]
-    assert calls.outer.tolist() == [True, True, False]

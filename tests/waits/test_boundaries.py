@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from build import TraceBuilder
 from diagnose import analysis, charges, finding, outcome
+from long_launch import long_launch
 
 from stallscope.model.events import CopyKind, MemoryKind
 from stallscope.waits.profiler_cost import CALL_NS
@@ -155,17 +156,6 @@ def test_a_call_that_ends_2_us_before_the_drain_may_still_have_waited_for_it(ear
     build.launch(510, 511, correlation=3)
     build.kernel(512, 520, correlation=3)
     assert charges(build) == {wait: 12}
-
-
-def long_launch(length_us: float, usual_us: int) -> TraceBuilder:
-    """Ten launch calls of usual length and one of this, beside a device that is at work all the time."""
-    build = TraceBuilder()
-    for i in range(10):
-        build.launch(20 * i, 20 * i + usual_us, correlation=i + 1)
-    build.launch(300, 300 + length_us, correlation=11)
-    for i in range(11):
-        build.kernel(5 + 1000 * i, 1005 + 1000 * i, correlation=i + 1)
-    return build
 
 
 @pytest.mark.parametrize(("length_us", "told"), [(150.0, True), (150 - NS, False)])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from build import US, TraceBuilder
 from diagnose import charges, evidence, finding, outcome, waits
+from long_launch import long_launch
 from test_alloc_rules import between_kernels, cycles, pool
 from test_copy_engine_queue import BULK, WORK
 from test_dep_rules import alternating, host_functions, queued
@@ -238,13 +239,8 @@ def test_copies_state_their_streams_bytes_and_rate() -> None:
 
 
 def test_records_of_a_full_command_buffer_support_the_note() -> None:
-    build = TraceBuilder()
-    for i in range(10):
-        build.launch(10 * i, 10 * i + 5, correlation=i + 1)
-    build.launch(200, 900, correlation=11)
-    for i in range(11):
-        build.kernel(5 + 1000 * i, 1005 + 1000 * i, correlation=i + 1)
-    build.span(Overheads, 210, 890, kind=OverheadKind.COMMAND_BUFFER_FULL, correlation=11)
+    build = long_launch(700, usual_us=5)
+    build.span(Overheads, 310, 990, kind=OverheadKind.COMMAND_BUFFER_FULL, correlation=11)
     found = finding(build, "launch.queue_full")
     assert [e.value for e in found.evidence] == [1, 700 * US, 1]
     assert found.evidence_level == "supported"
