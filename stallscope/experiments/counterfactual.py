@@ -13,7 +13,7 @@ from stallscope.model.columns import NO_ROW
 from stallscope.timeline.calls import SYNCS, CallKind
 from stallscope.timeline.dependencies import DependencyGraph, dependency_graph
 from stallscope.timeline.edges import EdgeKind
-from stallscope.timeline.intervals import EMPTY, Int64Array, IntervalSet, union
+from stallscope.timeline.intervals import EMPTY, Int64Array, IntervalSet, RowArray, union
 from stallscope.timeline.operations import OperationKind
 from stallscope.timeline.replay import ABSTAIN_ERROR, Change, Replayer
 from stallscope.timeline.timeline import Timeline
@@ -161,16 +161,16 @@ class Counterfactuals:
     def _charged(self, device: int, wait: str) -> IntervalSet:
         return self.charges.get(device, {}).get(wait, EMPTY)
 
-    def _calls_of(self, shorter: Int64Array) -> Int64Array:
+    def _calls_of(self, shorter: Int64Array) -> RowArray:
         """Launch calls of the shortened operations."""
         launch = self.timeline.launch[self.graph.operation[shorter > 0]]
         return np.unique(launch[launch != NO_ROW])
 
-    def _blamed_calls(self, wait: str) -> Int64Array:
+    def _blamed_calls(self, wait: str) -> RowArray:
         """Calls of the wait's kinds that the charged gaps are blamed on."""
         blocked, gaps = self.timeline.blocked, self.timeline.gaps
         kinds = UNBLOCKED.get(wait) or REMOVED_CALLS[wait]
-        found = [np.empty(0, np.int64)]
+        found = [np.empty(0, np.int32)]
         for window in self.timeline.windows:
             rows = np.flatnonzero(gaps.device[blocked.gap] == window.device)
             charged = self._charged(window.device, wait).covered(blocked.start_ns[rows], blocked.end_ns[rows])
@@ -178,7 +178,7 @@ class Counterfactuals:
         calls = np.unique(np.concatenate(found))
         return calls[np.isin(self.timeline.calls.kind[calls], kinds)]
 
-    def _host_time_of_calls(self, rows: Int64Array) -> dict[int, IntervalSet]:
+    def _host_time_of_calls(self, rows: RowArray) -> dict[int, IntervalSet]:
         calls = self.timeline.calls
         return self._by_chain(calls.thread[rows], calls.start_ns[rows], calls.end_ns[rows])
 

@@ -182,12 +182,12 @@ def graph_trace(evidence: Evidence) -> GraphTrace:
 
 def _node_kernels(evidence: Evidence, launches: frozenset[int]) -> bool:
     kernels = evidence.tables[events.Kernels]
-    if kernels.array("graph_node").any():
+    if kernels.read("graph_node").any():
         return True
     if not launches:
         return False
     calls = evidence.tables[events.ApiCalls]
-    made = np.isin(calls.array("name"), list(launches)) & (calls.array("correlation") != 0)
+    made = np.isin(calls.array("name"), list(launches)) & (calls.read("correlation") != 0)
     key = ["process", "correlation"]
-    launched = pl.DataFrame({name: calls.array(name)[made] for name in key})
-    return pl.DataFrame({name: kernels.array(name) for name in key}).join(launched, on=key, how="semi").height > 0
+    launched = pl.DataFrame({name: calls.read(name)[made] for name in key})
+    return pl.DataFrame({name: kernels.read(name) for name in key}).join(launched, on=key, how="semi").height > 0

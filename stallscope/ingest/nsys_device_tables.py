@@ -48,7 +48,7 @@ def _place(found: Placed) -> dict[str, Any]:
         "process": found.process,
         "context": rows.later("contextId"),
         "stream": rows.later("streamId"),
-        "correlation": rows.later("correlationId"),
+        "correlation": rows.packed("correlationId"),
     }
 
 
@@ -75,8 +75,8 @@ def kernels(registry: Registry, table: str) -> events.Kernels:
         **{f"{name[:-1]}_{name[-1].lower()}": rows.later(name) for name in dimensions},
         registers=rows.later("registersPerThread"),
         shared_bytes=lambda: static() + dynamic(),
-        local_bytes=rows.later("localMemoryPerThread"),
-        graph_node=rows.later("graphNodeId"),
+        local_bytes=rows.packed("localMemoryPerThread"),
+        graph_node=rows.packed("graphNodeId"),
     )
 
 

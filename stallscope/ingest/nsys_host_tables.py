@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from stallscope.ingest import nsys_enums as enums
-from stallscope.ingest.export_rows import Rows
+from stallscope.ingest.export_rows import Rows, narrow
 from stallscope.ingest.nsys_registry import Registry
 from stallscope.ingest.nsys_rows import Int64Array, host_spans, host_spans_as_written, timed, with_thread
 from stallscope.ingest.nsys_source import wanted
@@ -37,15 +37,17 @@ def _api_calls(registry: Registry, table: str) -> events.ApiCalls:
     processes = registry.processes_of(written.codes("globalTid"))
     rows, starts = _by_thread(written, threads)
     thread = rows.codes("globalTid")
+    # Few ask for these, but if they were read later, they would keep the order of the rows.
+    correlation, result = (narrow(rows.values(name)) for name in ("correlationId", "returnValue"))
     return events.ApiCalls.lazily(
         len(rows),
         start_ns=starts,
         end_ns=rows.later("end"),
         process=thread.mapped(processes, -1),
         thread=thread.mapped(threads, -1),
-        correlation=rows.later("correlationId"),
         name=rows.codes("nameId").mapped(names, 0),
-        result=rows.values("returnValue"),  # not later: few ask for it, and it would keep the order of the rows
+        correlation=lambda: correlation,
+        result=lambda: result,
     )
 
 

@@ -28,7 +28,7 @@ def with_kinds_of_calls(syncs: events.Syncs, calls: events.ApiCalls, names: Name
     for pattern, kind in _OF_CALL:
         kind_of_name[names.matching(pattern)] = kind
     rows = np.flatnonzero((kind_of_name != SyncKind.UNKNOWN)[calls.name])
-    correlation = calls.array("correlation")[rows]
+    correlation = calls.read("correlation")[rows]
     rows, correlation = rows[correlation > 0], correlation[correlation > 0]
     if not len(rows):
         return syncs

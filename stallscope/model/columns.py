@@ -142,12 +142,21 @@ class Table:
 
     def read(self, name: str) -> npt.NDArray[Any]:
         """The same, but a column that has to be made is not kept: for long ones that are looked at once."""
-        if name in self._arrays:
-            return self._arrays[name]
+        found = self._arrays.get(name)
+        if found is not None:
+            return found
         if self._frame is not None:
             return self._frame.get_column(name).to_numpy()
         make = self._pending.get(name)  # None: another thread was faster
         return self._arrays[name] if make is None else self._checked(name, make())
+
+    def replace_by(self, name: str, make: Callable[[], npt.NDArray[Any]]) -> None:
+        """Keep a function in place of a column: another table holds what it needs to make the same values again.
+
+        For long columns that hardly anybody reads any more.
+        """
+        self._pending[name] = make  # first, so that other threads find one or the other
+        self._arrays.pop(name, None)
 
     def take(self, rows: npt.NDArray[Any]) -> Self:
         """The given rows (indices or a boolean mask), in that order; each column is taken when it is read."""

@@ -115,7 +115,10 @@ class Kernels(DeviceSpan):
     @property
     def blocks(self) -> npt.NDArray[np.int64]:
         """Thread blocks of each grid."""
-        return self.grid_x.astype(np.int64) * self.grid_y * self.grid_z
+        found = self.read("grid_x").astype(np.int64)
+        for name in ("grid_y", "grid_z"):
+            found *= self.read(name)
+        return found
 
 
 class Collectives(Table):

@@ -19,7 +19,7 @@ from stallscope.model.columns import NO_ROW, Column
 from stallscope.model.events import Copies, MemoryKind, Span
 from stallscope.timeline.calls import CallIndex, CallKind, HostCalls, ThreadClock
 from stallscope.timeline.gaps import Gaps
-from stallscope.timeline.intervals import Int64Array, IntervalSet, is_one_of
+from stallscope.timeline.intervals import Int64Array, IntervalSet, RowArray, is_one_of
 from stallscope.timeline.operations import OperationKind, Operations
 
 CLOCK_SLACK_NS = 2_000
@@ -44,21 +44,21 @@ ASYNCHRONOUS = (
 class BlockedGaps(Span):
     """Parts of gaps caused by a call that held the launching thread back."""
 
-    gap = Column(np.int64, "row in Gaps")
-    call = Column(np.int64, "row in HostCalls")
+    gap = Column(np.int32, "row in Gaps")
+    call = Column(np.int32, "row in HostCalls")
 
 
-def pageable_copy_calls(operations: Operations, launch: Int64Array, copies: Copies | None) -> Int64Array:
+def pageable_copy_calls(operations: Operations, launch: RowArray, copies: Copies | None) -> RowArray:
     """Calls of asynchronous copies that block all the same, because one side is pageable."""
     if copies is None:
-        return np.empty(0, np.int64)
+        return np.empty(0, np.int32)
     rows = np.flatnonzero((operations.kind == OperationKind.COPY) & (launch != NO_ROW))
     copy = operations.row[rows]
     pageable = (copies.source_kind[copy] == MemoryKind.PAGEABLE) | (copies.target_kind[copy] == MemoryKind.PAGEABLE)
     return np.unique(launch[rows[pageable]])
 
 
-def holding_calls(calls: HostCalls, pageable: Int64Array) -> Int64Array:
+def holding_calls(calls: HostCalls, pageable: RowArray) -> Int64Array:
     """Outermost calls that may hold their thread back, by (thread, start)."""
     holds = ~is_one_of(calls.kind, ASYNCHRONOUS)
     holds[pageable] = True

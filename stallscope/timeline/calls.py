@@ -123,7 +123,7 @@ def host_calls(calls: ApiCalls, names: Names) -> HostCalls:
     """Sort by thread and time, classify, and mark the outermost calls."""
     order = regrouping(calls.thread, calls.start_ns, calls.end_ns, longest_first=True)
     ordered = calls if order is None else calls.take(order)
-    columns = {name: partial(ordered.array, name) for name in ApiCalls.COLUMNS}
+    columns = {name: partial(ordered.read, name) for name in ApiCalls.COLUMNS}
     found = HostCalls.lazily(
         len(ordered),
         **columns,

@@ -12,7 +12,7 @@ import numpy.typing as npt
 from stallscope.model.columns import NO_ROW, Column
 from stallscope.model.events import Collectives, Span
 from stallscope.timeline.grouping import Groups, groups
-from stallscope.timeline.intervals import Int64Array
+from stallscope.timeline.intervals import Int64Array, RowArray
 from stallscope.timeline.operations import OperationKind
 from stallscope.timeline.timeline import Timeline
 
@@ -128,7 +128,7 @@ _NO_RECORDS = Collectives.of(
 )
 
 
-def _records(records: Collectives | None, kernels: Int64Array) -> Int64Array:
+def _records(records: Collectives | None, kernels: RowArray) -> Int64Array:
     """Row in Collectives of each kernel, or NO_ROW."""
     if records is None or not len(records):
         return np.full(len(kernels), NO_ROW, np.int64)

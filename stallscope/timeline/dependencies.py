@@ -17,7 +17,7 @@ from stallscope.timeline.cross_stream import cross_stream_edges
 from stallscope.timeline.edges import EdgeKind, Edges, join
 from stallscope.timeline.host_chains import ChainIndex, HostChains, host_chains
 from stallscope.timeline.host_waits import HostWaits, host_waits
-from stallscope.timeline.intervals import Int64Array
+from stallscope.timeline.intervals import Int64Array, RowArray
 from stallscope.timeline.lags import launch_lags, stream_lags
 from stallscope.timeline.timeline import Timeline
 
@@ -112,7 +112,7 @@ def dependency_graph(timeline: Timeline) -> DependencyGraph:
     )
 
 
-def _at(values: Int64Array, rows: Int64Array, otherwise: Int64Array) -> Int64Array:
+def _at(values: Int64Array, rows: Int64Array | RowArray, otherwise: Int64Array) -> Int64Array:
     """`values[rows]`, and `otherwise` where the row is NO_ROW."""
     found: Int64Array = otherwise.copy()
     known = rows != NO_ROW
@@ -127,15 +127,15 @@ def _forward(edges: Edges, node: Int64Array) -> Edges:
     return numbered.take(forward[np.argsort(numbered.after[forward], kind="stable")])
 
 
-def _stream_edges(previous: Int64Array, lag: Int64Array) -> Edges:
+def _stream_edges(previous: RowArray, lag: Int64Array) -> Edges:
     rows = np.flatnonzero(previous != NO_ROW)
-    return Edges.of(previous[rows], rows.astype(np.int64), lag[rows], EdgeKind.STREAM)
+    return Edges.of(previous[rows].astype(np.int64), rows.astype(np.int64), lag[rows], EdgeKind.STREAM)
 
 
 def _legs(timeline: Timeline, chains: HostChains, waits: HostWaits, launch_lag: Int64Array) -> HostLegs:
     """Legs of the operations, then of the waits; `wait` is an entry (operations come first)."""
     calls, operations = timeline.calls, timeline.operations
-    call = np.concatenate((timeline.launch, waits.call))
+    call: Int64Array = np.concatenate((timeline.launch, waits.call))
     anchored = np.concatenate((operations.start_ns, calls.end_ns[waits.call]))
     chain = _at(chains.of_thread[calls.thread], call, np.full(len(call), NO_ROW, np.int64))
     to = _at(calls.start_ns, call, anchored)

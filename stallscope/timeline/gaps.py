@@ -8,7 +8,7 @@ import numpy.typing as npt
 from stallscope.model.columns import NO_ROW, Column
 from stallscope.model.events import Span
 from stallscope.timeline.calls import CallIndex, HostCalls, ThreadClock
-from stallscope.timeline.intervals import Int64Array
+from stallscope.timeline.intervals import Int64Array, RowArray
 from stallscope.timeline.native import halves, sweeps, words
 from stallscope.timeline.operations import Operations
 
@@ -28,9 +28,9 @@ class Gaps(Span):
     """
 
     device = Column(np.int32, "index into Trace.devices")
-    before = Column(np.int64, "row in Operations that ended last before the gap")
-    after = Column(np.int64, "row in Operations that ends the gap")
-    launch = Column(np.int64, "row in HostCalls of the successor's launch; -1 = none known")
+    before = Column(np.int32, "row in Operations that ended last before the gap")
+    after = Column(np.int32, "row in Operations that ends the gap")
+    launch = Column(np.int32, "row in HostCalls of the successor's launch; -1 = none known")
     thread = Column(np.int32, "thread that launched the successor, or the process's only calling thread; -1 = unknown")
     host_end_ns = Column(np.int64, "end of the host part")
     stretch_ns = Column(np.int64, "longest time outside API calls in the host part")
@@ -39,7 +39,7 @@ class Gaps(Span):
     in_graph = Column(np.bool_, "predecessor and successor are nodes of the same graph replay")
 
 
-def find_gaps(operations: Operations, launch: Int64Array, calls: HostCalls, graph: npt.NDArray[np.bool_]) -> Gaps:
+def find_gaps(operations: Operations, launch: RowArray, calls: HostCalls, graph: npt.NDArray[np.bool_]) -> Gaps:
     """All gaps between consecutive operations of a device, over all its streams, contexts and processes."""
     if not len(operations):
         return Gaps.empty()
@@ -47,33 +47,31 @@ def find_gaps(operations: Operations, launch: Int64Array, calls: HostCalls, grap
     return _with_host(operations, calls, neighbours, launch, graph)
 
 
-def _neighbours(device: npt.NDArray[np.int32], start: Int64Array, end: Int64Array) -> tuple[Int64Array, Int64Array]:
+def _neighbours(device: npt.NDArray[np.int32], start: Int64Array, end: Int64Array) -> tuple[RowArray, RowArray]:
     """The operation that ends last before each gap and the one that ends it; rows are by (device, start)."""
     native = sweeps()
     if native is None:
         return _neighbours_by_keys(device, start, end)
-    found = np.empty(len(start), np.int64), np.empty(len(start), np.int64)
+    found = np.empty(len(start), np.int32), np.empty(len(start), np.int32)
     size = native("gaps", halves(device), words(start), words(end), len(start), *found)
     return found[0][:size], found[1][:size]
 
 
-def _neighbours_by_keys(
-    device: npt.NDArray[np.int32], start: Int64Array, end: Int64Array
-) -> tuple[Int64Array, Int64Array]:
+def _neighbours_by_keys(device: npt.NDArray[np.int32], start: Int64Array, end: Int64Array) -> tuple[RowArray, RowArray]:
     clock = ThreadClock.of(start, end)
     reach_key = clock.key(device, end)
     latest = np.maximum.accumulate(reach_key)
     after = np.flatnonzero((clock.key(device, start)[1:] > latest[:-1]) & (device[1:] == device[:-1])) + 1
     # The row whose end is the running maximum: carry the index of the last record-setter forward.
     setter = np.maximum.accumulate(np.where(reach_key == latest, np.arange(len(latest)), 0))
-    return setter[after - 1], after
+    return setter[after - 1].astype(np.int32), after.astype(np.int32)
 
 
 def _with_host(
     operations: Operations,
     calls: HostCalls,
-    neighbours: tuple[Int64Array, Int64Array],
-    launch: Int64Array,
+    neighbours: tuple[RowArray, RowArray],
+    launch: RowArray,
     graph: npt.NDArray[np.bool_],
 ) -> Gaps:
     before, after = neighbours
@@ -107,7 +105,7 @@ def _late_end(known: npt.NDArray[np.bool_], returned: Int64Array, end: Int64Arra
     return np.where(known & (end - returned > LONGEST_LATENCY_NS), returned, end)
 
 
-def _threads(operations: Operations, calls: HostCalls, after: Int64Array, call: Int64Array) -> npt.NDArray[np.int32]:
+def _threads(operations: Operations, calls: HostCalls, after: RowArray, call: RowArray) -> npt.NDArray[np.int32]:
     """Launching thread of each successor; without a launch row, the process's thread if only one makes calls."""
     if not len(calls):
         return np.full(len(after), NO_ROW, np.int32)

@@ -204,7 +204,7 @@ def _blocking_copies(timeline: Timeline) -> tuple[Int64Array, Int64Array]:
     held = (operations.end_ns[rows] <= calls.end_ns[call]) & calls.outer[call]
     rows, call = rows[held], call[held]
     last = np.unique(call[::-1], return_index=True)[1]
-    return call[::-1][last], rows[::-1][last]
+    return call[::-1][last].astype(np.int64), rows[::-1][last]
 
 
 def match(

@@ -16,6 +16,8 @@ from stallscope.timeline.native import UNSORTED, sweeps, words
 
 Int64Array = npt.NDArray[np.int64]
 BoolArray = npt.NDArray[np.bool_]
+RowArray = npt.NDArray[np.int32]
+"""Rows of a table, -1 for none: the links between tables are as many as their rows, which are far below 2^31."""
 
 
 class IntervalSet(NamedTuple):
@@ -83,7 +85,9 @@ def _union(starts: Int64Array, ends: Int64Array) -> IntervalSet:
     return IntervalSet(starts[first], reach[last])
 
 
-def positions(line: Int64Array, wanted: Int64Array, side: Literal["left", "right"] = "left") -> Int64Array:
+def positions(
+    line: Int64Array | RowArray, wanted: Int64Array | RowArray, side: Literal["left", "right"] = "left"
+) -> Int64Array:
     """`numpy.searchsorted` for questions that mostly come in the order of their answers."""
     native = sweeps()
     if native is None:

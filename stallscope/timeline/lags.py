@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from stallscope.model.columns import NO_ROW
 from stallscope.timeline.calls import HostCalls
-from stallscope.timeline.intervals import Int64Array
+from stallscope.timeline.intervals import Int64Array, RowArray
 from stallscope.timeline.operations import Operations
 
 LONGEST_LAUNCH_NS = 50_000
@@ -25,7 +25,7 @@ _USUAL_LAUNCH_NS = 5_000
 _USUAL_DRAIN_NS = 1_500
 
 
-def launch_lags(operations: Operations, calls: HostCalls, launch: Int64Array, previous: Int64Array) -> Int64Array:
+def launch_lags(operations: Operations, calls: HostCalls, launch: RowArray, previous: RowArray) -> Int64Array:
     """From the start of the launch call to the operation's start; 0 without a launch call.
 
     Where the stream was idle when the call began, the measured latency; else the usual one, never more than measured.
@@ -44,7 +44,7 @@ def launch_lags(operations: Operations, calls: HostCalls, launch: Int64Array, pr
     return np.where(known, lag, 0).astype(np.int64)
 
 
-def stream_lags(operations: Operations, calls: HostCalls, launch: Int64Array, previous: Int64Array) -> Int64Array:
+def stream_lags(operations: Operations, calls: HostCalls, launch: RowArray, previous: RowArray) -> Int64Array:
     """From the end of the stream's previous operation to the operation's start; 0 without a previous one.
 
     Where the operation was queued in time, the measured pause if it is short; else the usual one, never more than
@@ -62,5 +62,5 @@ def stream_lags(operations: Operations, calls: HostCalls, launch: Int64Array, pr
     return np.where(known, lag, 0).astype(np.int64)
 
 
-def _ended_by(operations: Operations, previous: Int64Array, times: Int64Array) -> npt.NDArray[np.bool_]:
+def _ended_by(operations: Operations, previous: RowArray, times: Int64Array) -> npt.NDArray[np.bool_]:
     return np.asarray((previous == NO_ROW) | (operations.end_ns[np.maximum(previous, 0)] <= times))

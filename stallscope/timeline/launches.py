@@ -7,7 +7,7 @@ import numpy.typing as npt
 
 from stallscope.model.columns import NO_ROW
 from stallscope.timeline.calls import CallKind, HostCalls
-from stallscope.timeline.intervals import Int64Array
+from stallscope.timeline.intervals import Int64Array, RowArray
 from stallscope.timeline.native import TOO_WIDE, halves, sweeps, words
 from stallscope.timeline.operations import Operations
 
@@ -15,7 +15,7 @@ _DENSE_LIMIT = 8
 """Direct addressing pays while the range of correlation ids is at most this many times their count."""
 
 
-def launch_rows(operations: Operations, calls: HostCalls) -> Int64Array:
+def launch_rows(operations: Operations, calls: HostCalls) -> RowArray:
     """Row in `calls` of the call that launched each operation, or NO_ROW.
 
     Correlation ids are unique within a process only, so the key is (process, correlation). Id 0 means unknown. Where a
@@ -24,7 +24,7 @@ def launch_rows(operations: Operations, calls: HostCalls) -> Int64Array:
     native = sweeps()
     if native is not None and len(calls) and len(operations):
         highest = int(max(calls.process.max(), operations.process.max())) + 1
-        found = np.empty(len(operations), np.int64)
+        found = np.empty(len(operations), np.int32)
         # Nobody else asks for the ids of a large trace.
         wanted = halves(operations.process), words(operations.read("correlation")), len(operations)
         keys = halves(calls.process), words(calls.read("correlation")), len(calls)
@@ -33,8 +33,8 @@ def launch_rows(operations: Operations, calls: HostCalls) -> Int64Array:
     return _launch_rows(operations, calls)
 
 
-def _launch_rows(operations: Operations, calls: HostCalls) -> Int64Array:
-    found = np.full(len(operations), NO_ROW, np.int64)
+def _launch_rows(operations: Operations, calls: HostCalls) -> RowArray:
+    found = np.full(len(operations), NO_ROW, np.int32)
     for process in np.unique(operations.process):
         mine = np.flatnonzero((operations.process == process) & (operations.correlation > 0))
         rows = np.flatnonzero(calls.process == process)
@@ -50,7 +50,7 @@ def _match(keys: Int64Array, rows: npt.NDArray[np.intp], wanted: Int64Array) -> 
     return np.where(keys[order][position] == wanted, rows[order][position], NO_ROW)
 
 
-def from_graph(calls: HostCalls, launch: Int64Array) -> npt.NDArray[np.bool_]:
+def from_graph(calls: HostCalls, launch: RowArray) -> npt.NDArray[np.bool_]:
     """Operations started by a graph launch (many share one call)."""
     if not len(calls):
         return np.zeros(len(launch), np.bool_)

@@ -14,7 +14,7 @@ from stallscope.model.events import Copies, DeviceSpan, GraphRuns, Kernels, Mems
 from stallscope.model.names import Names
 from stallscope.model.trace import Trace
 from stallscope.timeline.grouping import grouped_order
-from stallscope.timeline.intervals import Int64Array
+from stallscope.timeline.intervals import Int64Array, RowArray
 
 # Kernels whose job is to move data between GPUs. nccl* as in NVIDIA's own recipes; the rest are the communication
 # kernels of NVSHMEM, DeepEP, torch symmetric memory, vLLM / TensorRT-LLM / FlashInfer custom all-reduce and RCCL.
@@ -38,7 +38,7 @@ class Operations(DeviceSpan):
     """Kernels, copies, memsets and whole graph runs, sorted by (device, start)."""
 
     kind = Column(np.int8, "OperationKind")
-    row = Column(np.int64, "row in the table the operation comes from (Kernels, Copies, Memsets, GraphRuns)")
+    row = Column(np.int32, "row in the table the operation comes from (Kernels, Copies, Memsets, GraphRuns)")
     name = Column(np.int32, "kernel name; 0 for other operations")
 
 
@@ -62,46 +62,64 @@ def operations(trace: Trace) -> Operations:
     order = grouped_order(*(_joined(tables, name) for name in ("device", "start_ns", "end_ns")))
     starts = _ordered(tables, order, "start_ns")
     order = _untied(tables, order, starts)  # among equal starts: they stay as they are
-    columns = {name: partial(_ordered, tables, order, name) for name in DeviceSpan.COLUMNS.keys() - {"start_ns"}}
+    always = {"start_ns": starts, **{name: _ordered(tables, order, name) for name in ("end_ns", "device", "process")}}
+    for name, column in always.items():
+        _take_over(tables, order, name, column)
+    seldom = {name: partial(_ordered, tables, order, name) for name in DeviceSpan.COLUMNS.keys() - always.keys()}
     return Operations.lazily(
         len(order),
-        **columns,
-        start_ns=starts,
+        **always,
+        **seldom,
         kind=lambda: np.concatenate([_kinds(trace.names, *table) for table in tables]).take(order),
-        row=lambda: np.concatenate([np.arange(len(table)) for table, _ in tables]).take(order),
+        row=lambda: np.concatenate([np.arange(len(table), dtype=np.int32) for table, _ in tables]).take(order),
         name=lambda: np.concatenate([_names(table) for table, _ in tables]).take(order),
     )
 
 
-def _untied(tables: _Tables, order: Int64Array, starts: Int64Array) -> Int64Array:
+def _untied(tables: _Tables, order: RowArray, starts: Int64Array) -> RowArray:
     """Operations of one device and the same times go by process and launch: files promise no order of rows."""
     same = starts[1:] == starts[:-1]
     if not same.any():
         return order
     tied = np.flatnonzero(np.append(same, False) | np.append(False, same))
     rows = order[tied]
-    settled: Int64Array = order.copy()
+    settled: RowArray = order.copy()
     keys = [_picked(tables, rows, name) for name in ("correlation", "process", "end_ns", "start_ns", "device")]
     settled[tied] = rows[np.lexsort(keys)]
     return settled
 
 
-def _picked(tables: _Tables, rows: Int64Array, name: str) -> npt.NDArray[Any]:
+def _picked(tables: _Tables, rows: RowArray, name: str) -> npt.NDArray[Any]:
     """`_joined(tables, name)[rows]`, for few rows."""
     found, first = np.empty(len(rows), DeviceSpan.COLUMNS[name].dtype), 0
     for table, _ in tables:
         mine = np.flatnonzero((rows >= first) & (rows < first + len(table)))
-        found[mine] = table.array(name)[rows[mine] - first]
+        found[mine] = table.read(name)[rows[mine] - first]
         first += len(table)
     return found
 
 
-def _ordered(tables: _Tables, order: Int64Array, name: str) -> npt.NDArray[Any]:
+def _ordered(tables: _Tables, order: RowArray, name: str) -> npt.NDArray[Any]:
     return _joined(tables, name).take(order)
 
 
+def _take_over(tables: _Tables, order: RowArray, name: str, column: npt.NDArray[Any]) -> None:
+    """The tables need not keep the column as well: it is the operations that are asked, so it is made from theirs."""
+    first = 0
+    for table, _ in tables:
+        table.replace_by(name, partial(_given_back, order, first, len(table), column))
+        first += len(table)
+
+
+def _given_back(order: RowArray, first: int, length: int, column: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    mine = np.flatnonzero((order >= first) & (order < first + length))
+    found = np.empty(length, column.dtype)
+    found[order[mine] - first] = column[mine]
+    return found
+
+
 def _joined(tables: _Tables, name: str) -> npt.NDArray[Any]:
-    arrays = [table.array(name) for table, _ in tables]
+    arrays = [table.read(name) for table, _ in tables]
     return arrays[0] if len(arrays) == 1 else np.concatenate(arrays)
 
 

@@ -10,13 +10,15 @@ import numpy.typing as npt
 from stallscope.model.columns import NO_ROW
 from stallscope.timeline.calls import ThreadClock
 from stallscope.timeline.grouping import grouped_order, groups
-from stallscope.timeline.intervals import Int64Array, positions
+from stallscope.timeline.intervals import Int64Array, RowArray, positions
 from stallscope.timeline.operations import Operations
+
+_STREAM = 0xFFFFFFFF
 
 
 def stream_key(process: npt.NDArray[np.int32], context: Int64Array, stream: Int64Array) -> Int64Array:
     """One number for a stream of a context of a process: stream ids have 32 bits, contexts of a process are few."""
-    return (process.astype(np.int64) << 48) | ((context & 0xFFFF) << 32) | (stream & 0xFFFFFFFF)
+    return (process.astype(np.int64) << 48) | ((context & 0xFFFF) << 32) | (stream & _STREAM)
 
 
 StreamNumbers = npt.NDArray[np.int32] | npt.NDArray[np.int64]
@@ -26,12 +28,18 @@ class StreamOrder:
     """Streams are numbered densely; rows are rows of `Operations`. `launched` is when each operation was asked for."""
 
     def __init__(self, operations: Operations, launched: Int64Array) -> None:
-        same = groups(operations.process, operations.context, operations.stream)
-        key = stream_key(*(operations.array(name)[same.first] for name in ("process", "context", "stream")))
+        # Nobody else asks for all contexts and streams of a large trace.
+        place = [operations.read(name) for name in ("process", "context", "stream")]
+        same = groups(*place)
+        key = stream_key(*(column[same.first] for column in place))
         self.keys, number = np.unique(key, return_inverse=True)
         self.of_row = number.astype(np.int32)[same.of]
         self.rows = grouped_order(self.of_row, operations.start_ns, operations.end_ns)
         self._launched = launched
+
+    def stream(self, rows: npt.NDArray[np.intp] | RowArray) -> Int64Array:
+        """Stream id of the given rows of `Operations`, unique within a context."""
+        return (self.keys & _STREAM)[self.of_row[rows]]
 
     @cached_property
     def _bounds(self) -> Int64Array:
@@ -54,20 +62,20 @@ class StreamOrder:
         return np.where(self.keys[position] == key, position, NO_ROW)
 
     @cached_property
-    def predecessor(self) -> Int64Array:
+    def predecessor(self) -> RowArray:
         """For every row of `Operations`, the row before it on its stream, or NO_ROW."""
-        found = np.empty(len(self.rows), np.int64)
+        found = np.empty(len(self.rows), np.int32)
         found[self.rows[1:]] = self.rows[:-1]
         found[self.rows[self._bounds[:-1]]] = NO_ROW
         return found
 
-    def last_before(self, stream: StreamNumbers, times: Int64Array) -> Int64Array:
+    def last_before(self, stream: StreamNumbers, times: Int64Array) -> RowArray:
         """Row of the last operation of each stream submitted before each time, or NO_ROW."""
         position = self._position(stream, times) - 1
         valid = (stream != NO_ROW) & (position >= self._bounds[np.maximum(stream, 0)])
         return np.where(valid, self.rows[np.maximum(position, 0)], NO_ROW)
 
-    def first_after(self, stream: StreamNumbers, times: Int64Array) -> Int64Array:
+    def first_after(self, stream: StreamNumbers, times: Int64Array) -> RowArray:
         """Row of the first operation of each stream submitted at or after each time, or NO_ROW."""
         position = self._position(stream, times)
         valid = (stream != NO_ROW) & (position < self._bounds[np.maximum(stream, 0) + 1])

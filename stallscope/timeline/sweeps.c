@@ -105,14 +105,14 @@ static int is_after(const span_order *by, int64_t a, int64_t b) {
 }
 
 /* Where the run that begins at `from` ends: its rows are in order. */
-static int64_t run_end(const span_order *by, const int64_t *rows, int64_t from, int64_t count) {
+static int64_t run_end(const span_order *by, const int32_t *rows, int64_t from, int64_t count) {
     int64_t at = from + 1;
     while (at < count && !is_after(by, rows[at - 1], rows[at])) at++;
     return at < count ? at : count;
 }
 
 /* Merges neighbouring runs into `into`; returns how many are left. */
-static int64_t merge_runs(const span_order *by, const int64_t *rows, int64_t count, int64_t *into) {
+static int64_t merge_runs(const span_order *by, const int32_t *rows, int64_t count, int32_t *into) {
     int64_t runs = 0;
     for (int64_t low = 0; low < count; runs++) {
         int64_t middle = run_end(by, rows, low, count), high = middle < count ? run_end(by, rows, middle, count) : count;
@@ -125,10 +125,11 @@ static int64_t merge_runs(const span_order *by, const int64_t *rows, int64_t cou
 }
 
 /* A natural merge sort, which keeps equal rows as they were; `spare` has room for as many. */
-static void sort_rows(const span_order *by, int64_t *rows, int64_t count, int64_t *spare) {
+static void sort_rows(const span_order *by, int32_t *rows, int64_t count, int32_t *spare) {
     if (run_end(by, rows, 0, count) >= count) return;
-    for (int64_t *from = rows, *to = spare;; ) {
-        int64_t runs = merge_runs(by, from, count, to), *sorted = to;
+    for (int32_t *from = rows, *to = spare;; ) {
+        int32_t *sorted = to;
+        int64_t runs = merge_runs(by, from, count, to);
         to = from;
         from = sorted;
         if (runs > 1) continue;
@@ -140,14 +141,15 @@ static void sort_rows(const span_order *by, int64_t *rows, int64_t count, int64_
 /* Rows by (group, start, end * sign): counted into their groups, which mostly puts them in order. */
 int stallscope_order(
     const int32_t *group, const int64_t *starts, const int64_t *ends, int64_t count, int32_t groups, int sign,
-    int64_t *order
+    int32_t *order
 ) {
-    int64_t *next = calloc((size_t)groups + 1, sizeof *next), *spare = malloc(sizeof *spare * (size_t)(count + 1));
+    int64_t *next = calloc((size_t)groups + 1, sizeof *next);
+    int32_t *spare = malloc(sizeof *spare * (size_t)(count + 1));
     span_order by = {starts, ends, sign};
     if (next && spare) {
         for (int64_t i = 0; i < count; i++) next[group[i] + 1]++;
         for (int32_t g = 0; g < groups; g++) next[g + 1] += next[g];
-        for (int64_t i = 0; i < count; i++) order[next[group[i]]++] = i;
+        for (int64_t i = 0; i < count; i++) order[next[group[i]]++] = (int32_t)i;
         for (int32_t g = 0; g < groups; g++) { /* by now, next[g] is where group g ends */
             int64_t first = g ? next[g - 1] : 0;
             if (next[g] > first) sort_rows(&by, order + first, next[g] - first, spare);
@@ -183,14 +185,14 @@ void stallscope_outermost(
 
 /* Pairs of rows (by device and start) with nothing running between them: the last to end, the next to begin. */
 int64_t stallscope_gaps(
-    const int32_t *device, const int64_t *starts, const int64_t *ends, int64_t count, int64_t *before, int64_t *after
+    const int32_t *device, const int64_t *starts, const int64_t *ends, int64_t count, int32_t *before, int32_t *after
 ) {
     int64_t gaps = 0, last = 0;
     for (int64_t i = 1; i < count; i++) {
         int same = device[i] == device[i - 1];
         if (same && starts[i] > ends[last]) {
-            before[gaps] = last;
-            after[gaps++] = i;
+            before[gaps] = (int32_t)last;
+            after[gaps++] = (int32_t)i;
         }
         if (!same || ends[i] >= ends[last]) last = i;
     }
@@ -200,7 +202,7 @@ int64_t stallscope_gaps(
 /* The correlation ids of one process among its calls: the first row of id `low + i` is `rows[i]`. */
 typedef struct {
     int64_t low, high, count;
-    int64_t *rows;
+    int32_t *rows;
 } id_table;
 
 /* The first call of each operation's (process, id); ids up to 0 stand for none.
@@ -209,7 +211,7 @@ typedef struct {
  */
 int stallscope_launches(
     const int32_t *process, const int64_t *id, int64_t calls, const int32_t *wanted_process, const int64_t *wanted_id,
-    int64_t operations, int32_t processes, int64_t sparsest, int64_t *found
+    int64_t operations, int32_t processes, int64_t sparsest, int32_t *found
 ) {
     id_table *tables = calloc((size_t)processes + 1, sizeof *tables);
     if (!tables) return NO_MEMORY;
@@ -229,7 +231,7 @@ int stallscope_launches(
         else memset(tables[p].rows, 0xff, sizeof *tables[p].rows * (size_t)size);
     }
     for (int64_t i = calls - 1; !state && i >= 0; i--) /* backwards: the first row stays */
-        if (process[i] >= 0 && id[i] > 0) tables[process[i]].rows[id[i] - tables[process[i]].low] = i;
+        if (process[i] >= 0 && id[i] > 0) tables[process[i]].rows[id[i] - tables[process[i]].low] = (int32_t)i;
     for (int64_t i = 0; !state && i < operations; i++) {
         const id_table *table = wanted_process[i] < 0 ? NULL : tables + wanted_process[i];
         int known = table && table->rows && wanted_id[i] >= table->low && wanted_id[i] <= table->high;
@@ -437,7 +439,7 @@ static slot *grown(slot *table, uint64_t capacity) {
     return larger;
 }
 
-static int64_t numbered(const key_part *parts, int32_t width, int64_t count, int64_t most, int64_t *group, int64_t *first) {
+static int64_t numbered(const key_part *parts, int32_t width, int64_t count, int64_t most, int32_t *group, int32_t *first) {
     uint64_t capacity = 1024;
     slot *table = empty_table(capacity);
     int64_t groups = 0;
@@ -455,14 +457,14 @@ static int64_t numbered(const key_part *parts, int32_t width, int64_t count, int
                 return TOO_MANY;
             }
             *found = (slot){key, groups};
-            first[groups] = i;
-            group[i] = groups++;
+            first[groups] = (int32_t)i;
+            group[i] = (int32_t)groups++;
             if ((uint64_t)groups * 2 > capacity) {
                 table = grown(table, capacity);
                 capacity *= 4;
             }
         } else {
-            group[i] = found->group;
+            group[i] = (int32_t)found->group;
         }
     }
     int complete = table != NULL;
@@ -475,8 +477,8 @@ static int64_t numbered(const key_part *parts, int32_t width, int64_t count, int
  * Returns how many there are, TOO_MANY for more than `most`, TOO_WIDE where a row does not fit into 64 bits.
  */
 int64_t stallscope_groups(
-    const void *const *columns, const int32_t *bytes, int32_t width, int64_t count, int64_t most, int64_t *group,
-    int64_t *first
+    const void *const *columns, const int32_t *bytes, int32_t width, int64_t count, int64_t most, int32_t *group,
+    int32_t *first
 ) {
     key_part *parts = malloc(sizeof *parts * (size_t)(width + 1));
     if (!parts) return NO_MEMORY;

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 
 import numpy as np
 import numpy.typing as npt
@@ -15,7 +15,7 @@ from stallscope.timeline.blocking import BlockedGaps, blocked_gaps, holding_call
 from stallscope.timeline.calls import CallKind, HostCalls, host_calls
 from stallscope.timeline.gaps import Gaps, find_gaps
 from stallscope.timeline.grouping import Groups, groups
-from stallscope.timeline.intervals import Int64Array, IntervalSet, intersect
+from stallscope.timeline.intervals import Int64Array, IntervalSet, RowArray, intersect
 from stallscope.timeline.launches import from_graph, launch_rows
 from stallscope.timeline.nvtx import RangeTree, StepRanges
 from stallscope.timeline.operations import OperationKind, Operations, operations
@@ -63,10 +63,15 @@ class Timeline:
     def kernel_shapes(self) -> Groups:
         """The distinct (name, grid, block) of the rows of Kernels."""
         kernels = self.trace.table(Kernels)
-        return groups(*((kernels if kernels is not None else Kernels.empty()).array(name) for name in KERNEL_SHAPE))
+        if kernels is None:
+            kernels = Kernels.empty()
+        found = groups(*(kernels.array(name) for name in KERNEL_SHAPE))
+        for name in KERNEL_SHAPE:
+            kernels.replace_by(name, partial(np.take, kernels.array(name)[found.first], found.of))
+        return found
 
     @cached_property
-    def launch(self) -> Int64Array:
+    def launch(self) -> RowArray:
         """Row in `calls` of each operation's launch, or NO_ROW."""
         return launch_rows(self.operations, self.calls)
 

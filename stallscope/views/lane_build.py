@@ -126,11 +126,11 @@ def _links(
     rows: list[_Row], lanes: tuple[Lane, ...], timeline: Timeline, at: _Positions, charges: Charges
 ) -> Int32Array:
     """Where each interval's arrow points: operation → call, call → first operation, charge → the operation after it."""
-    launched_first = np.full(len(timeline.calls), NOWHERE, np.int64)
+    launched_first = np.full(len(timeline.calls), NOWHERE, np.int32)
     known = np.flatnonzero(timeline.launch != NOWHERE)[::-1]
     launched_first[timeline.launch[known]] = known
     links = np.full(lanes[-1].after if lanes else 0, NOWHERE, np.int32)
-    follow = {
+    follow: dict[str, tuple[Int32Array | Int64Array, Int32Array]] = {
         "operation": (timeline.launch, at.call),
         "call": (launched_first, at.operation),
         "charge": (charges.after, at.operation),
@@ -164,7 +164,7 @@ def _charge_table(timeline: Timeline, charges: Charges, at: _Positions) -> Charg
     )
 
 
-def _follow(position: Int32Array, rows: Int64Array) -> Int32Array:
+def _follow(position: Int32Array, rows: Int32Array | Int64Array) -> Int32Array:
     if not len(position):
         return np.full(len(rows), NOWHERE, np.int32)
     return np.where(rows == NOWHERE, NOWHERE, position[rows]).astype(np.int32)

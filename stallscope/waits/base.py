@@ -18,7 +18,7 @@ from stallscope.model.trace import Device, Trace
 from stallscope.timeline.blocking import BlockedGaps
 from stallscope.timeline.calls import HostCalls
 from stallscope.timeline.gaps import Gaps
-from stallscope.timeline.intervals import Int64Array
+from stallscope.timeline.intervals import Int64Array, RowArray
 from stallscope.timeline.nvtx import RangeTree
 from stallscope.timeline.operations import Operations
 from stallscope.timeline.stream_order import StreamOrder
@@ -67,8 +67,8 @@ class Claims(Span):
 
     device = Column(np.int32, "index into Trace.devices")
     process = Column(np.int32, "index into Trace.processes of the operation that waited")
-    call = Column(np.int64, "row in HostCalls that is to blame or that launched late; -1 = none")
-    operation = Column(np.int64, "row in Operations that waited; -1 = none")
+    call = Column(np.int32, "row in HostCalls that is to blame or that launched late; -1 = none")
+    operation = Column(np.int32, "row in Operations that waited; -1 = none")
     thread = Column(np.int32, "host thread to blame; -1 = none")
     time_ns = Column(np.int64, "when to look up the thread's NVTX path")
 
@@ -168,12 +168,12 @@ class View:
         return self._timeline.calls
 
     @property
-    def kernel_shape(self) -> Int64Array:
+    def kernel_shape(self) -> RowArray:
         """Number of the distinct (name, grid, block) of every row of Kernels."""
         return self._timeline.kernel_shapes.of
 
     @property
-    def launch(self) -> Int64Array:
+    def launch(self) -> RowArray:
         """Row in `calls` of each operation's launch."""
         return self._timeline.launch
 
@@ -237,23 +237,27 @@ class Rule:
 
 def claim_gaps(
     view: View,
-    gap: npt.NDArray[np.intp] | Int64Array,
+    gap: npt.NDArray[np.intp] | RowArray,
     starts: Int64Array,
     ends: Int64Array,
-    call: Int64Array | None = None,
+    call: RowArray | None = None,
 ) -> Claims:
-    """Claims on parts of gaps: one row a (gap, start, end); the blamed call defaults to the successor's launch."""
-    gaps = view.gaps
-    after = gaps.after[gap]
-    return Claims.of(
+    """Claims on parts of gaps: one row a (gap, start, end); the blamed call defaults to the successor's launch.
+
+    They are many: what only the finding asks for is looked up then.
+    """
+    gaps, process = view.gaps, view.operations.process
+    rows = gap.astype(np.int32)
+    return Claims.lazily(
+        len(rows),
         start_ns=starts,
         end_ns=ends,
-        device=gaps.device[gap],
-        process=view.operations.process[after],
-        call=gaps.launch[gap] if call is None else call,
-        operation=after,
-        thread=gaps.thread[gap],
-        time_ns=(starts + ends) // 2,
+        device=gaps.device[rows],
+        process=lambda: process[gaps.after[rows]],
+        call=(lambda: gaps.launch[rows]) if call is None else call,
+        operation=lambda: gaps.after[rows],
+        thread=lambda: gaps.thread[rows],
+        time_ns=lambda: (starts + ends) // 2,
     )
 
 

@@ -8,7 +8,7 @@ import numpy.typing as npt
 from stallscope.model.columns import NO_ROW
 from stallscope.model.events import SyncKind, Syncs
 from stallscope.timeline.calls import CallKind
-from stallscope.timeline.intervals import Int64Array, positions
+from stallscope.timeline.intervals import Int64Array, RowArray, positions
 from stallscope.timeline.stream_order import stream_key
 from stallscope.waits.base import Claims, View, claim_gaps
 
@@ -103,7 +103,7 @@ def last_event_wait(view: View, operation: Int64Array) -> Int64Array:
     return found
 
 
-def _previous_launch(view: View, operation: Int64Array) -> Int64Array:
+def _previous_launch(view: View, operation: RowArray) -> Int64Array:
     """When the launch call before each operation's own on the same stream began; 0 where there is none.
 
     Work that one call launched together (a graph) has its own launch time here: nothing was asked for in between.

@@ -63,6 +63,10 @@ PRECEDENCE: tuple[str, ...] = (
 )
 
 
+BUSY = ("ok.compute", "ok.memset")
+"""Time in which a device works. No finding asks what each of its many intervals got, so that is not kept."""
+
+
 @dataclass(frozen=True, slots=True)
 class Owned:
     """What the ledgers charge to one id: `owned_ns[row]` of every claim row, and the outcome per device."""
@@ -97,7 +101,7 @@ def settle(
     swept = mapped(lambda window: _sweep(window, order, claims, owned), windows)
     charges = {window.device: found for window, found in zip(windows, swept, strict=True)}
     ledgers = {device: {wait: set_.total_ns() for wait, set_ in found.items()} for device, found in charges.items()}
-    return Settlement(ledgers, {wait: Owned(claims[wait], owned[wait]) for wait in order}, charges)
+    return Settlement(ledgers, {wait: Owned(claims[wait], owned[wait]) for wait in order if wait not in BUSY}, charges)
 
 
 def _sweep(

@@ -9,7 +9,7 @@ from stallscope.model.columns import NO_ROW
 from stallscope.model.events import Kernels
 from stallscope.model.findings import Place
 from stallscope.timeline.grouping import groups
-from stallscope.timeline.intervals import Int64Array
+from stallscope.timeline.intervals import Int64Array, RowArray
 from stallscope.timeline.timeline import Timeline
 from stallscope.waits.base import Claims
 
@@ -56,7 +56,7 @@ def _place(timeline: Timeline, key: list[int], count: int, wait_ns: int) -> Plac
     )
 
 
-def _names(names: Int32Array, rows: Int64Array) -> Int32Array:
+def _names(names: Int32Array, rows: RowArray) -> Int32Array:
     """Name of each row, the empty one for NO_ROW."""
     if not len(names):
         return np.zeros(len(rows), np.int32)
@@ -65,7 +65,7 @@ def _names(names: Int32Array, rows: Int64Array) -> Int32Array:
     return found
 
 
-def _kernels(timeline: Timeline, rows: Int64Array) -> Int32Array:
+def _kernels(timeline: Timeline, rows: RowArray) -> Int32Array:
     """Complete kernel name of each operation, the empty one for NO_ROW and for what is no kernel."""
     own = _names(timeline.operations.name, rows)
     kernels = timeline.trace.table(Kernels)

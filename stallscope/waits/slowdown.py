@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from stallscope.timeline.intervals import Int64Array, union
+from stallscope.timeline.intervals import Int64Array, RowArray, union
 from stallscope.timeline.operations import OperationKind
 from stallscope.timeline.windows import DeviceWindow
 from stallscope.waits.base import Claims, View, claim_operations
@@ -74,7 +74,7 @@ def slowdowns(view: View, neighbour: npt.NDArray[np.bool_], window: DeviceWindow
 
 
 def _often(
-    signature: Int64Array, beside: npt.NDArray[np.bool_], alone: npt.NDArray[np.bool_], minimum: int
+    signature: RowArray, beside: npt.NDArray[np.bool_], alone: npt.NDArray[np.bool_], minimum: int
 ) -> npt.NDArray[np.bool_]:
     """Instances that count, of signatures with enough of them on both sides."""
     most = int(signature.max()) + 1

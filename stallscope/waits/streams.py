@@ -13,13 +13,13 @@ from stallscope.waits.base import View
 
 def stream_flags(view: View, rows: Int64Array) -> npt.NDArray[np.int8]:
     """StreamFlag of the stream of each operation."""
-    streams, operations = view[Streams], view.operations
+    streams, order = view[Streams], view.stream_order
     if not len(streams):
         return np.full(len(rows), StreamFlag.UNKNOWN, np.int8)
     known = stream_key(streams.process, streams.context, streams.stream)
-    order = np.argsort(known, kind="stable")
-    wanted = stream_key(operations.process[rows], operations.context[rows], operations.stream[rows])
-    at = order[np.minimum(np.searchsorted(known[order], wanted), len(known) - 1)]
+    by_key = np.argsort(known, kind="stable")
+    wanted = order.keys[order.of_row[rows]]
+    at = by_key[np.minimum(np.searchsorted(known[by_key], wanted), len(known) - 1)]
     return np.where(known[at] == wanted, streams.flag[at], StreamFlag.UNKNOWN).astype(np.int8)
 
 

@@ -109,7 +109,7 @@ def _growing_kernels(view: View) -> Int64Array:
 def _rising(view: View, rows: npt.NDArray[np.intp], size: Int64Array) -> Int64Array:
     """Rows of each stream in stretches whose sizes rise along a line, with at least MIN_GROWTHS distinct sizes."""
     found = [np.empty(0, np.int64)]
-    stream = view.operations.stream[rows]
+    stream = view.stream_order.stream(rows)
     for one in np.unique(stream):
         mine = np.flatnonzero(stream == one)
         mine = mine[~_constant(size[mine])]

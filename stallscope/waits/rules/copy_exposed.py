@@ -33,8 +33,9 @@ def detect(view: View) -> Detection | None:
     rows = np.flatnonzero(operations.kind == OperationKind.COPY)
     if not len(rows):
         return None
-    compute_streams = np.unique(operations.stream[operations.kind == OperationKind.COMPUTE])
-    shared = int(np.isin(operations.stream[rows], compute_streams).sum())
+    stream = view.stream_order.stream
+    compute_streams = np.unique(stream(operations.kind == OperationKind.COMPUTE))
+    shared = int(np.isin(stream(rows), compute_streams).sum())
     moved = copies.bytes[operations.row[rows]]
     took = int((operations.end_ns[rows] - operations.start_ns[rows]).sum())
     return Detection(

@@ -52,7 +52,7 @@ def detect(view: View) -> Detection | None:
         assumes="the kernels are independent and the device has room for both",
         counted=Fact("kernels held by another stream's kernel", len(held), "count", Kernels),
         table=Kernels,
-        facts=(Fact("streams involved", len(np.unique(view.operations.stream[held])), "count", Streams),),
+        facts=(Fact("streams involved", len(np.unique(view.stream_order.stream(held))), "count", Streams),),
     )
     return behind_detection(view, held, ready, behind)
 
@@ -65,7 +65,8 @@ def _held(view: View) -> tuple[Int64Array, Int64Array]:
     flag = stream_flags(view, rows)
     null, blocking = flag == StreamFlag.NULL, flag == StreamFlag.BLOCKING
     pair = follows(view, before, row) & (operations.process[before] == operations.process[row])
-    pair &= operations.stream[before] != operations.stream[row]
+    stream = view.stream_order.stream(rows)
+    pair &= stream[:-1] != stream[1:]
     pair &= (null[:-1] & blocking[1:]) | (blocking[:-1] & null[1:])
     pair &= small(view, before)
     row = row[pair]

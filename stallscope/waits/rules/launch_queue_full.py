@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import numpy as np
+import numpy.typing as npt
 
 from stallscope.model.columns import NO_ROW
 from stallscope.model.events import ApiCalls, OverheadKind, Overheads
 from stallscope.timeline.calls import LAUNCHES
-from stallscope.timeline.intervals import Int64Array, is_one_of
+from stallscope.timeline.intervals import RowArray, is_one_of
 from stallscope.waits.base import Claims, Detection, Fact, Rule, RuleMeta, View
 from stallscope.waits.loading import overhead_rows
 
@@ -46,7 +47,7 @@ def detect(view: View) -> Detection | None:
     return _note(view, call[full], operation[full])
 
 
-def _note(view: View, call: Int64Array, operation: Int64Array) -> Detection:
+def _note(view: View, call: RowArray, operation: npt.NDArray[np.intp]) -> Detection:
     calls, operations = view.calls, view.operations
     facts = [
         Fact("launch calls that blocked while the device was busy", len(call), "count", ApiCalls),
