@@ -97,7 +97,8 @@ def _api_calls(timeline: Timeline) -> dict[str, int]:
     calls = timeline.calls
     if not len(calls):
         return {}
-    counts = np.bincount(calls.name, weights=calls.outer)
+    counts = np.bincount(calls.name)
+    counts -= np.bincount(calls.name[~calls.outer], minlength=len(counts))  # few
     return {timeline.trace.names[n]: int(counts[n]) for n in np.flatnonzero(counts)}
 
 
