@@ -16,8 +16,9 @@ from stallscope.model.analysis import Analysis, Capture, Step, Tool
 from stallscope.model.trace import Trace
 from stallscope.timeline.intervals import IntervalSet
 from stallscope.timeline.scope import require_scope
+from stallscope.timeline.side_by_side import both, derive
 from stallscope.timeline.timeline import WHOLE, Scope, Timeline
-from stallscope.timeline.workload import measure_workload
+from stallscope.timeline.workload import count_work, with_steps
 from stallscope.waits.catalogue import all_rules
 from stallscope.waits.runner import diagnose
 
@@ -111,7 +112,12 @@ def examine_apart(trace: Trace, scope: Scope = WHOLE, *, everything: bool = Fals
     """Diagnose one opened trace, every device by itself: what is to be compared with other ranks starts from here."""
     timeline = Timeline(trace, scope)
     require_scope(timeline)
-    diagnosis = diagnose(timeline, all_rules(), everything=everything)
+    derive(timeline)  # before both ask for it
+    diagnosis, counted = both(
+        timeline,
+        lambda: diagnose(timeline, all_rules(), everything=everything),
+        lambda: count_work(timeline),
+    )
     steps = timeline.steps
     analysis = Analysis(
         tool=Tool(version=stallscope.__version__),
@@ -125,7 +131,7 @@ def examine_apart(trace: Trace, scope: Scope = WHOLE, *, everything: bool = Fals
         else (),
         findings=diagnosis.findings,
         checks=diagnosis.checks,
-        workload=measure_workload(timeline, diagnosis.charges),
+        workload=with_steps(counted, timeline, diagnosis.charges),
     )
     analysis = with_step_expectations(with_replay(analysis, timeline, diagnosis.charges))
     return Examination(analysis, timeline, diagnosis.charges)

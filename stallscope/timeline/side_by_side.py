@@ -13,6 +13,7 @@ from stallscope.timeline.timeline import Timeline
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
+Other = TypeVar("Other")
 
 MIN_EVENTS = 500_000
 """Below this many operations and calls the threads wait for the interpreter more than they gain."""
@@ -26,6 +27,15 @@ def side_by_side(timeline: Timeline, function: Callable[[Item], Result], items: 
         return [function(item) for item in items]
     with ThreadPoolExecutor(MAX_THREADS) as pool:
         return list(pool.map(function, items))
+
+
+def both(timeline: Timeline, first: Callable[[], Result], second: Callable[[], Other]) -> tuple[Result, Other]:
+    """The results of two independent parts, computed at once when the trace is large."""
+    if not _pays(timeline):
+        return first(), second()
+    with ThreadPoolExecutor(1) as pool:
+        later = pool.submit(second)
+        return first(), later.result()
 
 
 def derive(timeline: Timeline) -> None:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import NamedTuple
 
+import msgspec
 import numpy as np
 import polars as pl
 
@@ -20,16 +22,30 @@ Charges = Mapping[int, Mapping[str, IntervalSet]]
 """What the ledger charged: device index → wait id → disjoint intervals."""
 
 
-def measure_workload(timeline: Timeline, charges: Charges | None = None) -> Workload:
-    """Kernels, copies, calls and steps of one trace; `charges` adds the ledger of every step."""
+class Counted(NamedTuple):
+    """What the run did, without its waits, and where its steps begin and end."""
+
+    work: Workload
+    bounds: StepBounds | None
+
+
+def count_work(timeline: Timeline) -> Counted:
+    """Kernels, copies and calls of one trace."""
     bounds = step_bounds(timeline)
-    return Workload(
+    work = Workload(
         kernels=kernel_work(timeline, bounds),
         copies=_copies(timeline),
         api_calls=_api_calls(timeline),
-        steps=_series(timeline, bounds, charges or {}) if bounds is not None else None,
         environment=_environment(timeline),
     )
+    return Counted(work, bounds)
+
+
+def with_steps(counted: Counted, timeline: Timeline, charges: Charges) -> Workload:
+    """The same with the ledger of every step; without steps where none were found."""
+    if counted.bounds is None:
+        return counted.work
+    return msgspec.structs.replace(counted.work, steps=_series(timeline, counted.bounds, charges))
 
 
 def _series(timeline: Timeline, bounds: StepBounds, charges: Charges) -> StepSeries | None:

@@ -51,9 +51,11 @@ def diagnose(timeline: Timeline, rules: tuple[Rule, ...], *, everything: bool = 
         if rule.meta.id in detections and rule.meta.layer not in ("beside", "note")
     }
     settlement = settle(timeline.windows, {**ok_claims(timeline), **charged}, partial(side_by_side, timeline))
+    detecting = [rule for rule in rules if rule.meta.id in detections]
+    longest_first = sorted(detecting, key=lambda rule: -len(detections[rule.meta.id].claims))
     findings = [
         finding
-        for finding in side_by_side(timeline, partial(_conclude, timeline, detections, settlement), rules)
+        for finding in side_by_side(timeline, partial(_conclude, timeline, detections, settlement), longest_first)
         if finding is not None and (everything or worth_telling(finding, timeline))
     ]
     found = {finding.wait for finding in findings}
@@ -94,8 +96,7 @@ def _run(timeline: Timeline, rule: Rule) -> _Result:
 def _conclude(
     timeline: Timeline, detections: Mapping[str, Detection], settlement: Settlement, rule: Rule
 ) -> Finding | None:
-    detection = detections.get(rule.meta.id)
-    return finding_of(timeline, rule, detection, settlement) if detection is not None else None
+    return finding_of(timeline, rule, detections[rule.meta.id], settlement)
 
 
 def _ledgers(timeline: Timeline, settlement: Settlement) -> tuple[DeviceLedger, ...]:
