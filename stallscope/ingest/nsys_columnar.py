@@ -68,6 +68,9 @@ class FolderExport:
         rows = self.read(table, {"id": "int", "value": "text"})
         return dict(rows.filter(pl.col("id").is_in(wanted)).drop_nulls().iter_rows())
 
+    def announce(self, table: str, columns: Mapping[str, Kind]) -> None:
+        """See `ExportSource.announce`: a column store needs no head start."""
+
     def weight(self, table: str) -> int:
         """See `ExportSource.weight`: bytes of the file."""
         return self._files[table].stat().st_size

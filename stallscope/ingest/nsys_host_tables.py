@@ -8,11 +8,17 @@ from stallscope.ingest import nsys_enums as enums
 from stallscope.ingest.export_rows import Rows, narrow
 from stallscope.ingest.nsys_registry import Registry
 from stallscope.ingest.nsys_rows import Int64Array, host_spans, host_spans_as_written, timed, with_thread
-from stallscope.ingest.nsys_source import wanted
+from stallscope.ingest.nsys_source import Kind, wanted
 from stallscope.model import events
 from stallscope.model.columns import joined
 from stallscope.model.events import OverheadKind
 
+API_CALLS: dict[str, Kind] = {
+    **wanted("int", "start", "end"),
+    **wanted("key", "globalTid", "nameId"),
+    **wanted("zero", "correlationId"),
+    **wanted("int32", "returnValue"),
+}
 _UNKNOWN_OVERHEAD = -1
 
 
@@ -25,13 +31,7 @@ def api_calls(registry: Registry, tables: list[str]) -> events.ApiCalls:
 
 
 def _api_calls(registry: Registry, table: str) -> events.ApiCalls:
-    columns = {
-        **wanted("int", "start", "end"),
-        **wanted("key", "globalTid", "nameId"),
-        **wanted("zero", "correlationId"),
-        **wanted("int32", "returnValue"),
-    }
-    written = host_spans_as_written(registry, table, registry.rows(table, columns))
+    written = host_spans_as_written(registry, table, registry.rows(table, API_CALLS))
     names = registry.names.each_call(written.codes("nameId"))
     threads = registry.threads_of(written.codes("globalTid"))  # in the order of the file: soon all have been met
     processes = registry.processes_of(written.codes("globalTid"))

@@ -12,7 +12,7 @@ from stallscope.ingest import nsys_enums as enums
 from stallscope.ingest.export_rows import Codes, Column, Rows, paired
 from stallscope.ingest.nsys_registry import Registry
 from stallscope.ingest.nsys_rows import Int32Array, host_spans, latest
-from stallscope.ingest.nsys_source import wanted
+from stallscope.ingest.nsys_source import Kind, wanted
 from stallscope.model import events
 
 _THREAD_BITS = (1 << 24) - 1
@@ -22,7 +22,7 @@ _CALL_NUMBERS = r"(, (seq|op_id) = \d+)+"
 """PyTorch numbers every call (`aten::mul, seq = 45, op_id = 99`): without the numbers equal operators share a name."""
 
 _NCCL_CALL = re.compile(r"nccl[A-Z]")
-_COLUMNS = {
+RANGES: dict[str, Kind] = {
     **wanted("int", "start", "end"),
     **wanted("key", "eventType", "globalTid", "endGlobalTid", "textId", "domainId"),
     **wanted("name", "text"),
@@ -43,7 +43,7 @@ class NvtxTables:
 
 def nvtx(registry: Registry, table: str, last_ns: int) -> NvtxTables:
     """All ranges of the table; those that were never closed end at `last_ns`, the end of the trace."""
-    rows = registry.rows(table, _COLUMNS)
+    rows = registry.rows(table, RANGES)
     kind = registry.enum(enums.NVTX_EVENT, rows.codes("eventType"), 0)
     if "eventType" not in registry.source.tables[table]:
         kind = np.full(len(rows), enums.PUSH_POP, np.int8)

@@ -163,6 +163,12 @@ class Registry:
         self._read.add(table)
         return rows
 
+    def announce(self, wanted: tuple[str, ...], columns: Mapping[str, Kind]) -> None:
+        """Say that the rows of a table, where the export has it, are wanted soon."""
+        table = self.table(wanted)
+        if table is not None:
+            self.source.announce(table, columns)
+
     def read(self, table: str, columns: Mapping[str, PlainKind]) -> pl.DataFrame:
         """The same of a small table, as a polars frame."""
         return self.source.read(table, columns)

@@ -50,6 +50,9 @@ class ExportSource(Protocol):
     def rows(self, table: str, columns: Mapping[str, Kind]) -> Rows:
         """The same for tables that grow with the capture, each column in the form that suits its use."""
 
+    def announce(self, table: str, columns: Mapping[str, Kind]) -> None:
+        """Say early that `rows` will be asked for this, so that it can be read beside other work; changes no answer."""
+
     def strings(self, ids: Iterable[int]) -> dict[int, str]:
         """Text of the given StringIds; ids that the export lacks are left out."""
 

@@ -61,10 +61,17 @@ class SqliteExport:
         nulls = [pl.lit(None, DTYPES[kind]).alias(name) for name, kind in columns.items() if name not in present]
         return pl.DataFrame(parts).with_columns(nulls).select(list(columns))
 
+    def announce(self, table: str, columns: Mapping[str, Kind]) -> None:
+        """See `ExportSource.announce`."""
+        self._guarded(lambda: self._pages.announce(table, self._present(table, columns)))
+
+    def _present(self, table: str, columns: Mapping[str, Kind]) -> dict[str, Kind]:
+        have = self.tables[table]
+        return {name: kind for name, kind in columns.items() if name in have}
+
     def rows(self, table: str, columns: Mapping[str, Kind]) -> Rows:
         """See `ExportSource.rows`."""
-        have = self.tables[table]
-        present = {name: kind for name, kind in columns.items() if name in have}
+        present = self._present(table, columns)
         found = self._decoded(table, present) if present else None
         if found is None:
             return rows_of(self.read(table, {name: PLAIN[kind] for name, kind in columns.items()}), columns)

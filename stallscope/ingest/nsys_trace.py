@@ -16,7 +16,7 @@ from stallscope.ingest import nsys_host_tables as host_tables
 from stallscope.ingest import nsys_schema as schema
 from stallscope.ingest.nsys_collected import Evidence, Tables
 from stallscope.ingest.nsys_devices import Placement, place
-from stallscope.ingest.nsys_nvtx import nvtx
+from stallscope.ingest.nsys_nvtx import RANGES, nvtx
 from stallscope.ingest.nsys_registry import UNKNOWN_PROCESS, Registry, pid_of, tid_of
 from stallscope.ingest.nsys_rows import latest
 from stallscope.ingest.nsys_source import ExportSource
@@ -79,6 +79,8 @@ def read_trace(source: ExportSource, origin: Source, progress: Progress = silent
 
 def _read(registry: Registry) -> Tables:
     tables: Tables = {}
+    registry.announce(schema.API_CALLS, host_tables.API_CALLS)
+    registry.announce(schema.NVTX, RANGES)
     for kind, wanted, read in _ONE_TABLE:
         table = registry.table(wanted)
         if table is not None:

@@ -11,7 +11,7 @@ import ctypes
 import os
 import sqlite3
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
@@ -26,6 +26,8 @@ from stallscope.ingest.sqlite_targets import ColumnTarget
 
 _WORKERS = min(4, os.cpu_count() or 1)
 _LEAVES_A_WORKER = 256
+_LARGE_BYTES = 64_000_000
+"""Files below this are read before a second thread would be of use."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,15 +55,36 @@ class SqlitePages:
         self._connection = connection
         self._file = path.open("rb")
         self.size = os.fstat(self._file.fileno()).st_size
+        self._beside = ThreadPoolExecutor(1)
+        self._announced: dict[str, Mapping[str, Kind]] = {}
+        self._ahead: dict[str, Future[Rows | None]] = {}
 
     def close(self) -> None:
         """Release the file."""
+        self._beside.shutdown(cancel_futures=True)
         self._file.close()
+
+    def announce(self, table: str, kinds: Mapping[str, Kind]) -> None:
+        """Say that `rows` will be asked for this: a large file's tables are decoded while the caller handles others.
+
+        The first table is waited for with all threads; what was announced follows it.
+        """
+        if self.size >= _LARGE_BYTES:
+            self._announced[table] = dict(kinds)
 
     def rows(self, table: str, kinds: Mapping[str, Kind]) -> Rows | None:
         """The columns in rowid order, or None when SQLite has to read them."""
+        ahead, announced = self._ahead.pop(table, None), self._announced.pop(table, None)
+        if ahead is not None and announced == kinds:
+            return ahead.result()
+        found = self._whole(self._layout(table, list(kinds)), kinds)
+        for later in self._announced.keys() - self._ahead.keys():
+            wanted = self._announced[later]
+            self._ahead[later] = self._beside.submit(self._whole, self._layout(later, list(wanted)), wanted)
+        return found
+
+    def _whole(self, layout: _Layout | None, kinds: Mapping[str, Kind]) -> Rows | None:
         decoder = library()
-        layout = self._layout(table, list(kinds))
         if decoder is None or layout is None:
             return None
         names = sorted(kinds, key=lambda name: layout.position[name])
