@@ -10,8 +10,12 @@ from pathlib import Path
 
 import pytest
 
+from stallscope.api import Options, analyze
+from stallscope.ingest import sqlite_pages
+from stallscope.ingest.open import OpenOptions
 from stallscope.ranks import rank_files
 from stallscope.reporters.formats import FORMATS
+from stallscope.timeline import side_by_side
 
 SAMPLES = Path(__file__).resolve().parent.parent.parent / "sample_traces"
 TRACES = [SAMPLES / "h200" / "py_gpt_train.sqlite", SAMPLES / "h200" / "py_dataloader.sqlite"]
@@ -89,6 +93,17 @@ def test_a_locale_with_decimal_commas_changes_no_byte(reference: str, comma: dic
 @pytest.mark.parametrize("name", ENVIRONMENTS)
 def test_the_environment_changes_no_byte(name: str, reference: str) -> None:
     assert printed("-c", PROGRAM, "fresh", *map(str, TRACES), **ENVIRONMENTS[name]) == reference
+
+
+@pytest.mark.parametrize("trace", TRACES, ids=lambda path: path.stem)
+def test_what_large_traces_do_at_once_changes_no_byte(trace: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Tables decoded ahead, rules, devices and findings in two threads, work counted beside the diagnosis."""
+    whole = Options(opening=OpenOptions(use_cache=False), everything=True)
+    one_after_the_other = analyze(trace, whole).to_json()
+    monkeypatch.setattr(sqlite_pages, "_LARGE_BYTES", 0)
+    monkeypatch.setattr(side_by_side, "MIN_EVENTS", 0)
+    monkeypatch.setattr(os, "cpu_count", lambda: 2)
+    assert analyze(trace, whole).to_json() == one_after_the_other
 
 
 def test_the_cache_changes_no_byte(reference: str, tmp_path: Path) -> None:

@@ -10,11 +10,13 @@ from collections.abc import Mapping
 from contextlib import closing
 from pathlib import Path
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from stallscope.ingest import sqlite_pages
+from stallscope.ingest.export_rows import narrow
 from stallscope.ingest.limits import TEXT_BYTES
 from stallscope.ingest.nsys_source import BOUNDS, Kind
 from stallscope.ingest.sqlite_library import library
@@ -248,3 +250,55 @@ def test_without_the_library_sqlite_reads(tmp_path: Path, monkeypatch: pytest.Mo
     write(path, 4096, [(1, 2, None)])
     monkeypatch.setattr(sqlite_pages, "library", lambda: None)
     assert decoded(path, {"a": "int"}) is None
+
+
+@needs_library
+def test_announced_tables_are_decoded_before_they_are_asked_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sqlite_pages, "_LARGE_BYTES", 0)
+    path = tmp_path / "a.sqlite"
+    write(path, 1024, [(k, -k, f"text {k % 3}") for k in range(500)])
+    with closing(sqlite3.connect(path)) as db:
+        db.execute("CREATE TABLE other (a INT)")
+        db.executemany("INSERT INTO other VALUES (?)", [(k,) for k in range(9)])
+        db.commit()
+    wanted: dict[str, Kind] = {"a": "int", "note": "name"}
+    with closing(sqlite3.connect(path)) as connection, closing(SqlitePages(path, connection)) as pages:
+        pages.announce("t", wanted)
+        first = pages.rows("other", {"a": "int"})
+        assert first is not None
+        assert first.values("a").tolist() == list(range(9))
+        monkeypatch.setattr(pages, "_layout", lambda *_: pytest.fail("read when asked for"))
+        found = pages.rows("t", wanted)
+        assert found is not None
+        assert found.frame("a", "note").rows() == [(k, f"text {k % 3}") for k in range(500)]
+
+
+@needs_library
+def test_what_was_announced_otherwise_or_not_at_all_is_read_when_asked_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "a.sqlite"
+    write(path, 1024, [(k, -k, None) for k in range(50)])
+    with closing(sqlite3.connect(path)) as connection:
+        for large in (0, 1 << 40):  # ahead with other columns; too small a file for it
+            monkeypatch.setattr(sqlite_pages, "_LARGE_BYTES", large)
+            with closing(SqlitePages(path, connection)) as pages:
+                pages.announce("t", {"a": "int"})
+                assert pages.rows("absent", {"a": "int"}) is None
+                found = pages.rows("t", {"b": "int"})
+                assert found is not None
+                assert found.values("b").tolist() == [-k for k in range(50)]
+        with closing(SqlitePages(path, connection)) as pages:
+            pages.announce("t", {"a": "int"})
+            pages.rows("absent", {"a": "int"})  # nobody asks for t: closing waits for it
+
+
+def test_few_bytes_keep_the_values_of_a_column() -> None:
+    bounds = {(-128, 127): np.int8, (0, 128): np.int16, (-32769, 5): np.int32, (0, 2**31): np.int64}
+    for (low, high), dtype in {**bounds, (-(2**31) - 1, 0): np.int64}.items():
+        values = np.array([low, high, 0], np.int64)
+        assert narrow(values).dtype == dtype
+        assert narrow(values).tolist() == values.tolist()
+    assert narrow(np.empty(0, np.int64)).tolist() == []

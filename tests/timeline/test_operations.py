@@ -10,7 +10,7 @@ import pytest
 from build import US, TraceBuilder
 
 from stallscope.model.columns import NO_ROW
-from stallscope.model.events import Kernels
+from stallscope.model.events import Copies, Kernels, Memsets
 from stallscope.timeline.calls import HostCalls
 from stallscope.timeline.launches import from_graph, launch_rows
 from stallscope.timeline.operations import OperationKind, Operations
@@ -108,3 +108,32 @@ def test_a_graph_launch_marks_all_its_operations() -> None:
     assert timeline.from_graph.tolist() == [False, True, True, False, False]
     assert timeline.launch.tolist() == [0, 1, 1, 2, NO_ROW]
     assert from_graph(HostCalls.empty(), np.zeros(2, np.int64)).tolist() == [False, False]
+
+
+def test_tables_say_the_same_after_the_operations_took_their_columns_over() -> None:
+    """Long columns are kept once: those of kernels, copies and memsets are made again from the operations."""
+    build = TraceBuilder(devices=2)
+    for k in range(6):
+        build.kernel(10 * k, 10 * k + 8 - k, name="ab"[k % 2], device=k % 2, stream=7 + k % 3, blocks=1 + k // 2)
+        build.copy(10 * k + 1, 10 * k + 3, device=1 - k % 2)
+    build.memset(4, 5, device=1)
+    trace, fresh = build.trace(), build.trace()
+    timeline = Timeline(trace)
+    assert len(timeline.operations) == 13
+    assert timeline.kernel_shapes.first.tolist() == [0, 1, 2, 3, 4, 5]
+    for kind in (Kernels, Copies, Memsets):
+        table, before = trace.table(kind), fresh.table(kind)
+        assert table is not None
+        assert before is not None
+        for name, column in kind.COLUMNS.items():
+            assert table.array(name).tolist() == before.array(name).tolist(), name
+            assert table.array(name).dtype == column.dtype
+
+
+def test_the_stream_of_rows_is_told_by_the_order_of_streams() -> None:
+    build = TraceBuilder()
+    for k, stream in enumerate((7, 13, 7, 20)):
+        build.kernel(10 * k, 10 * k + 5, stream=stream)
+    order = Timeline(build.trace()).stream_order
+    assert order.stream(np.arange(4)).tolist() == [7, 13, 7, 20]
+    assert order.stream(np.array([False, True, False, True])).tolist() == [13, 20]

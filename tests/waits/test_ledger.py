@@ -77,3 +77,10 @@ def test_devices_are_accounted_apart() -> None:
 
 def test_precedence_names_every_id_once() -> None:
     assert len(set(PRECEDENCE)) == len(PRECEDENCE)
+
+
+def test_busy_time_is_charged_but_not_kept_for_each_of_its_intervals() -> None:
+    settled = settle((window([(0, 10)]),), {"ok.compute": claims([(0, 4)]), "launch.gap": claims([(3, 8)])})
+    assert settled.ledgers[0] == {"ok.compute": 4, "launch.gap": 4, UNATTRIBUTED: 2}
+    assert list(settled.owned) == ["launch.gap"]
+    assert settled.owned["launch.gap"].owned_ns.tolist() == [4]

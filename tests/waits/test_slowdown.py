@@ -5,9 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from build import US, TraceBuilder
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from stallscope.model.events import Kernels
 from stallscope.timeline.timeline import Timeline
+from stallscope.waits import slowdown
 from stallscope.waits.base import View
 from stallscope.waits.catalogue import all_rules
 from stallscope.waits.slowdown import Slowdown, claim_excess, slowdowns
@@ -68,3 +71,26 @@ def test_kernels_that_are_rare_on_one_side_are_left_out_of_the_others() -> None:
     assert [len(s.beside) for s in found] == [3]
     assert Slowdown(np.empty(0, np.int64), 0.0, 5.0).ratio == 0.0
     assert len(view.operations) == 9
+
+
+def times(shift: int) -> st.SearchStrategy[list[float]]:
+    return st.lists(st.integers(1 + shift, 9 + shift).map(float), min_size=2, max_size=14)
+
+
+@settings(max_examples=60)
+@given(alone=times(0), beside=st.integers(0, 9).flatmap(times))
+def test_counting_first_loses_no_kernel_that_comparing_finds(alone: list[float], beside: list[float]) -> None:
+    """The quick test may only spare the comparison where it would say no."""
+    found = measured(alone, beside)[1]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(slowdown, "_may_be_slower", lambda signature, *_: np.ones(int(signature.max()) + 1, np.bool_))
+        without = measured(alone, beside)[1]
+    assert [(s.alone_ns, s.beside_ns, s.beside.tolist()) for s in found] == [
+        (s.alone_ns, s.beside_ns, s.beside.tolist()) for s in without
+    ]
+
+
+def test_equal_kernels_are_not_compared(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(slowdown, "_compared", lambda *_: pytest.fail("compared"))
+    equal = [float(10 + k) for k in range(8)]
+    assert measured(equal, equal)[1] == []
