@@ -62,6 +62,23 @@ class Evidence:
             return frozenset()
         return frozenset(Codes(calls.array("name"), range(len(self.registry.names.names()))).in_order())
 
+    @cached_property
+    def answers(self) -> dict[type[Table], Collected]:
+        """The answer for every table of the model."""
+        return {kind: self.of(kind, asked(self)) for kind, asked in _ASKED.items()}
+
+    @cached_property
+    def graph_trace(self) -> GraphTrace:
+        """How CUDA graphs were traced: node by node, as a whole, or none was launched."""
+        if self.rows(events.GraphRuns):
+            return "graph"
+        launches = self.called(_GRAPH_LAUNCHES)
+        if self.rows(events.Kernels) and _node_kernels(self, launches):
+            return "node"
+        if launches:
+            return "graph"
+        return "none" if self.rows(events.ApiCalls) else "unknown"
+
     def called(self, names: Iterable[str]) -> frozenset[int]:
         """Those of these CUDA calls that were made."""
         return self.names_called.intersection(self.registry.names.known(name) for name in names)
@@ -96,7 +113,7 @@ def _event_records(evidence: Evidence) -> Collected:
 
 
 def _graph_runs(evidence: Evidence) -> Collected:
-    mode = graph_trace(evidence)
+    mode = evidence.graph_trace
     return "no" if mode == "graph" else "unknown" if mode == "unknown" else "yes"
 
 
@@ -157,27 +174,10 @@ _KEYS: Mapping[str, tuple[type[Table], ...]] = {
 }
 
 
-def answers(evidence: Evidence) -> dict[type[Table], Collected]:
-    """The answer for every table of the model."""
-    return {kind: evidence.of(kind, asked(evidence)) for kind, asked in _ASKED.items()}
-
-
 def by_key(found: Mapping[type[Table], Collected]) -> dict[str, Collected]:
     """The answers under the keys of the report; one table of several suffices."""
     order: tuple[Collected, ...] = ("yes", "unknown", "no")
     return {key: min((found[kind] for kind in kinds), key=order.index) for key, kinds in _KEYS.items()}
-
-
-def graph_trace(evidence: Evidence) -> GraphTrace:
-    """How CUDA graphs were traced: node by node, as a whole, or none was launched."""
-    if evidence.rows(events.GraphRuns):
-        return "graph"
-    launches = evidence.called(_GRAPH_LAUNCHES)
-    if evidence.rows(events.Kernels) and _node_kernels(evidence, launches):
-        return "node"
-    if launches:
-        return "graph"
-    return "none" if evidence.rows(events.ApiCalls) else "unknown"
 
 
 def _node_kernels(evidence: Evidence, launches: frozenset[int]) -> bool:

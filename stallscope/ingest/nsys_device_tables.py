@@ -66,7 +66,7 @@ def kernels(registry: Registry, table: str) -> events.Kernels:
     registry.meet_contexts(found.device, rows.codes("contextId"))
     short = registry.names.of_ids(rows.codes("shortName"))
     full = registry.names.of_ids(rows.codes("demangledName"))
-    static, dynamic = rows.later("staticSharedMemory"), rows.later("dynamicSharedMemory")
+    static, dynamic = rows.packed("staticSharedMemory"), rows.packed("dynamicSharedMemory")
     return events.Kernels.lazily(
         len(rows),
         **_place(found),
@@ -74,7 +74,7 @@ def kernels(registry: Registry, table: str) -> events.Kernels:
         full_name=_or_else(full, short),
         **{f"{name[:-1]}_{name[-1].lower()}": rows.later(name) for name in dimensions},
         registers=rows.later("registersPerThread"),
-        shared_bytes=lambda: static() + dynamic(),
+        shared_bytes=lambda: static().astype(np.int64) + dynamic(),
         local_bytes=rows.packed("localMemoryPerThread"),
         graph_node=rows.packed("graphNodeId"),
     )

@@ -144,8 +144,8 @@ def _capture(evidence: Evidence, placement: Placement) -> CaptureInfo:
     source = evidence.registry.source
     driver, cuda_driver = nsys_capture.driver_versions(source)
     return CaptureInfo(
-        collected=nsys_collected.by_key(nsys_collected.answers(evidence)),
-        graph_trace=nsys_collected.graph_trace(evidence),
+        collected=nsys_collected.by_key(evidence.answers),
+        graph_trace=evidence.graph_trace,
         notes=_notes(evidence, placement),
         driver_version=driver,
         cuda_driver_version=cuda_driver,
@@ -155,8 +155,8 @@ def _capture(evidence: Evidence, placement: Placement) -> CaptureInfo:
 def _notes(evidence: Evidence, placement: Placement) -> tuple[CaptureNote, ...]:
     said = nsys_capture.diagnostics(evidence.registry.source)
     worked = any(evidence.rows(kind) for kind in _DEVICE_WORK)
-    hidden = nsys_collected.graph_trace(evidence) == "graph" and not evidence.rows(events.GraphRuns)
-    answers = nsys_collected.by_key(nsys_collected.answers(evidence))
+    hidden = evidence.graph_trace == "graph" and not evidence.rows(events.GraphRuns)
+    answers = nsys_collected.by_key(evidence.answers)
     ranges = evidence.rows(events.NvtxRanges) + evidence.rows(events.CrossThreadRanges)
     return tuple(
         chain(
@@ -175,7 +175,7 @@ def _notes(evidence: Evidence, placement: Placement) -> tuple[CaptureNote, ...]:
 def _tables(evidence: Evidence, processes: _Processes, placement: Placement) -> Tables:
     """Collected tables only: rows that mean nothing are left out, a collected kind without rows is empty."""
     tables: Tables = {}
-    for kind, answer in nsys_collected.answers(evidence).items():
+    for kind, answer in evidence.answers.items():
         found = evidence.tables.get(kind)
         if answer == "yes" and found is not None:
             tables[kind] = processes.applied(found, None if kind in _PLACED else placement.index)

@@ -36,10 +36,10 @@ def kernel_work(timeline: Timeline, bounds: StepBounds | None) -> tuple[KernelWo
         same, path, places = kernel, np.zeros(len(rows), np.int64), [()]
     spent = _spent(same, operations.end_ns[rows] - operations.start_ns[rows], _inside_steps(timeline, rows, bounds))
     first = row[same.first]
-    keys = [table.array(column)[first] for column in ("name", "full_name", *_SHAPE)]
+    keys = [table.read(column)[first] for column in ("name", "full_name", *_SHAPE)]
     place = path[same.first]
     largest = np.lexsort((place, *reversed(keys), -spent.time_ns))[:MAX_KERNELS]
-    registers, shared = (_maxima(same, values[row]) for values in (table.registers, table.shared_bytes))
+    registers, shared = (_maxima(same, table.read(name)[row]) for name in ("registers", "shared_bytes"))
     names = timeline.trace.names
     return tuple(
         _kernel(

@@ -71,6 +71,15 @@ class Timeline:
         return found
 
     @cached_property
+    def _blocks_of_shape(self) -> Int64Array:
+        kernels = self.trace.table(Kernels)
+        return kernels.blocks[self.kernel_shapes.first] if kernels is not None else np.empty(0, np.int64)
+
+    def blocks(self, kernel: RowArray) -> Int64Array:
+        """Thread blocks of rows of Kernels."""
+        return self._blocks_of_shape[self.kernel_shapes.of[kernel]]
+
+    @cached_property
     def launch(self) -> RowArray:
         """Row in `calls` of each operation's launch, or NO_ROW."""
         return launch_rows(self.operations, self.calls)

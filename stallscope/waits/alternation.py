@@ -6,7 +6,6 @@ import numpy as np
 import numpy.typing as npt
 
 from stallscope.model.columns import NO_ROW
-from stallscope.model.events import Kernels
 from stallscope.timeline.intervals import Int64Array, union
 from stallscope.timeline.operations import OperationKind
 from stallscope.waits.base import View
@@ -42,7 +41,7 @@ def taking_turns(view: View) -> tuple[Int64Array, Int64Array]:
 def small(view: View, rows: Int64Array) -> npt.NDArray[np.bool_]:
     """Kernels with fewer blocks than the device has SMs: another kernel would have fitted beside them."""
     operations = view.operations
-    return np.asarray(view[Kernels].blocks[operations.row[rows]] < view.multiprocessors[operations.device[rows]])
+    return np.asarray(view.blocks(rows) < view.multiprocessors[operations.device[rows]])
 
 
 def _held(view: View) -> tuple[Int64Array, Int64Array, Int64Array]:

@@ -172,6 +172,10 @@ class View:
         """Number of the distinct (name, grid, block) of every row of Kernels."""
         return self._timeline.kernel_shapes.of
 
+    def blocks(self, rows: npt.NDArray[np.intp]) -> Int64Array:
+        """Thread blocks of operations that are kernels."""
+        return self._timeline.blocks(self.operations.row[rows])
+
     @property
     def launch(self) -> RowArray:
         """Row in `calls` of each operation's launch."""

@@ -108,9 +108,8 @@ def _looks_like_a_fence(s: Slowdown) -> bool:
 
 def _small_neighbours(view: View) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
     """Kernels that occupy few SMs and run much longer than the kernels beside them."""
-    operations, kernels = view.operations, view[Kernels]
+    operations = view.operations
     found = np.zeros(len(operations), np.bool_)
-    blocks = kernels.blocks
     for window in view.windows:
         mine = slice(window.first, window.after)
         ran = window.first + np.flatnonzero(is_one_of(operations.kind[mine], _KERNELS))
@@ -118,7 +117,7 @@ def _small_neighbours(view: View) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
             continue
         length = operations.end_ns[ran] - operations.start_ns[ran]
         long = ran[length >= 10 * float(np.median(length))]
-        found[long] = blocks[operations.row[long]] <= SM_SHARE * view.multiprocessors[window.device]
+        found[long] = view.blocks(long) <= SM_SHARE * view.multiprocessors[window.device]
     return found
 
 
