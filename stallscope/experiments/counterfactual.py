@@ -13,9 +13,10 @@ from stallscope.model.columns import NO_ROW
 from stallscope.timeline.calls import SYNCS, CallKind
 from stallscope.timeline.dependencies import DependencyGraph, dependency_graph
 from stallscope.timeline.edges import EdgeKind
-from stallscope.timeline.intervals import EMPTY, Int64Array, IntervalSet, RowArray, union
+from stallscope.timeline.intervals import EMPTY, Int64Array, IntervalSet, union
 from stallscope.timeline.operations import OperationKind
 from stallscope.timeline.replay import ABSTAIN_ERROR, Change, Replayer
+from stallscope.timeline.rows import RowArray
 from stallscope.timeline.timeline import Timeline
 from stallscope.timeline.workload import Charges
 

@@ -19,8 +19,9 @@ from stallscope.model.columns import NO_ROW, Column
 from stallscope.model.events import Copies, MemoryKind, Span
 from stallscope.timeline.calls import CallIndex, CallKind, HostCalls, ThreadClock
 from stallscope.timeline.gaps import Gaps
-from stallscope.timeline.intervals import Int64Array, IntervalSet, RowArray, is_one_of
+from stallscope.timeline.intervals import Int64Array, IntervalSet, is_one_of
 from stallscope.timeline.operations import OperationKind, Operations
+from stallscope.timeline.rows import RowArray
 
 CLOCK_SLACK_NS = 2_000
 """Host and device clocks of a capture agree to about a microsecond; a call may seem to end just before the drain."""

@@ -15,6 +15,7 @@ from stallscope.model.names import Names
 from stallscope.timeline.grouping import regrouping
 from stallscope.timeline.intervals import Int64Array, expand
 from stallscope.timeline.native import halves, sweeps, words
+from stallscope.timeline.rows import picked
 
 
 class CallKind(IntEnum):
@@ -111,6 +112,12 @@ class HostCalls(Span):
     outer = Column(np.bool_, "not inside another call of the same thread")
 
 
+def lasting(calls: HostCalls, kind: CallKind, least_ns: int) -> npt.NDArray[np.intp]:
+    """Rows of calls of a kind that took at least this long."""
+    rows = np.flatnonzero(calls.kind == kind)
+    return rows[calls.end_ns[rows] - calls.start_ns[rows] >= least_ns]
+
+
 def kinds_of(names: Names) -> npt.NDArray[np.int8]:
     """CallKind of every distinct name."""
     kinds = np.zeros(len(names), np.int8)
@@ -127,7 +134,7 @@ def host_calls(calls: ApiCalls, names: Names) -> HostCalls:
     found = HostCalls.lazily(
         len(ordered),
         **columns,
-        kind=lambda: kinds_of(names).take(found.name),
+        kind=lambda: picked(kinds_of(names), found.name),
         outer=lambda: _outermost(found.thread, found.start_ns, found.end_ns),
     )
     return found

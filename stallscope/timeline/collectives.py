@@ -12,8 +12,9 @@ import numpy.typing as npt
 from stallscope.model.columns import NO_ROW, Column
 from stallscope.model.events import Collectives, Span
 from stallscope.timeline.grouping import Groups, groups
-from stallscope.timeline.intervals import Int64Array, RowArray
+from stallscope.timeline.intervals import Int64Array
 from stallscope.timeline.operations import OperationKind
+from stallscope.timeline.rows import RowArray
 from stallscope.timeline.timeline import Timeline
 
 NOT_RECORDED = -1

@@ -17,8 +17,9 @@ from stallscope.timeline.cross_stream import cross_stream_edges
 from stallscope.timeline.edges import EdgeKind, Edges, join
 from stallscope.timeline.host_chains import ChainIndex, HostChains, host_chains
 from stallscope.timeline.host_waits import HostWaits, host_waits
-from stallscope.timeline.intervals import Int64Array, RowArray
+from stallscope.timeline.intervals import Int64Array
 from stallscope.timeline.lags import launch_lags, stream_lags
+from stallscope.timeline.rows import RowArray
 from stallscope.timeline.timeline import Timeline
 
 

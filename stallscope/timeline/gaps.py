@@ -8,9 +8,10 @@ import numpy.typing as npt
 from stallscope.model.columns import NO_ROW, Column
 from stallscope.model.events import Span
 from stallscope.timeline.calls import CallIndex, HostCalls, ThreadClock
-from stallscope.timeline.intervals import Int64Array, RowArray
+from stallscope.timeline.intervals import Int64Array
 from stallscope.timeline.native import halves, sweeps, words
 from stallscope.timeline.operations import Operations
+from stallscope.timeline.rows import RowArray, picked
 
 LONGEST_LATENCY_NS = 100_000
 """From the return of a launch call to the start on an idle device. Measured: 2-3 µs on A100, H100 and H200, 5-25 µs
@@ -75,28 +76,29 @@ def _with_host(
     graph: npt.NDArray[np.bool_],
 ) -> Gaps:
     before, after = neighbours
-    start, end = operations.end_ns[before], operations.start_ns[after]
-    call = launch[after]
+    start, end = picked(operations.end_ns, before), picked(operations.start_ns, after)
+    call, in_graph = picked(launch, after), picked(graph, after)
     known = call != NO_ROW
     row = np.maximum(call, 0)
-    called = calls.start_ns[row] if len(calls) else np.zeros(len(call), np.int64)
-    returned = calls.end_ns[row] if len(calls) else np.zeros(len(call), np.int64)
+    called = picked(calls.start_ns, row) if len(calls) else np.zeros(len(call), np.int64)
+    returned = picked(calls.end_ns, row) if len(calls) else np.zeros(len(call), np.int64)
     thread = _threads(operations, calls, after, call)
     host_end = np.where(known, np.clip(called, start, end), end)
-    same = (launch[before] == call) & (operations.process[before] == operations.process[after])
+    process = operations.process
+    same = (picked(launch, before) == call) & (picked(process, before) == picked(process, after))
     return Gaps.of(
         start_ns=start,
         end_ns=end,
-        device=operations.device[after],
+        device=picked(operations.device, after),
         before=before,
         after=after,
         launch=call,
         thread=thread,
         host_end_ns=host_end,
         stretch_ns=_longest_stretch(calls, thread, start, host_end),
-        late_end_ns=_late_end(known & ~graph[after], np.clip(returned, start, end), end),
+        late_end_ns=_late_end(known & ~in_graph, np.clip(returned, start, end), end),
         queued=known & (returned <= start),
-        in_graph=known & same & graph[after],
+        in_graph=known & same & in_graph,
     )
 
 
@@ -109,7 +111,7 @@ def _threads(operations: Operations, calls: HostCalls, after: RowArray, call: Ro
     """Launching thread of each successor; without a launch row, the process's thread if only one makes calls."""
     if not len(calls):
         return np.full(len(after), NO_ROW, np.int32)
-    thread = calls.thread[np.maximum(call, 0)]
+    thread = picked(calls.thread, np.maximum(call, 0))
     unknown = np.flatnonzero(call == NO_ROW)
     thread[unknown] = _only_threads(calls, int(operations.process.max()))[operations.process[after[unknown]]]
     return thread

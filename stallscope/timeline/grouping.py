@@ -8,8 +8,9 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from stallscope.timeline.intervals import Int64Array, RowArray
+from stallscope.timeline.intervals import Int64Array
 from stallscope.timeline.native import TOO_MANY, TOO_WIDE, halves, sweeps, words
+from stallscope.timeline.rows import RowArray
 
 _SPARSE = 1024
 """Counting rows by group pays while the highest group number is at most this, or twice the rows."""

@@ -13,11 +13,10 @@ import numpy as np
 import numpy.typing as npt
 
 from stallscope.timeline.native import UNSORTED, sweeps, words
+from stallscope.timeline.rows import RowArray
 
 Int64Array = npt.NDArray[np.int64]
 BoolArray = npt.NDArray[np.bool_]
-RowArray = npt.NDArray[np.int32]
-"""Rows of a table, -1 for none: the links between tables are as many as their rows, which are far below 2^31."""
 
 
 class IntervalSet(NamedTuple):

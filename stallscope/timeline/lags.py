@@ -12,8 +12,9 @@ import numpy.typing as npt
 
 from stallscope.model.columns import NO_ROW
 from stallscope.timeline.calls import HostCalls
-from stallscope.timeline.intervals import Int64Array, RowArray
+from stallscope.timeline.intervals import Int64Array
 from stallscope.timeline.operations import Operations
+from stallscope.timeline.rows import RowArray
 
 LONGEST_LAUNCH_NS = 50_000
 """Beyond the launch call itself, a longer way to an idle device is not a launch latency."""

@@ -7,9 +7,10 @@ import numpy.typing as npt
 
 from stallscope.model.columns import NO_ROW
 from stallscope.timeline.calls import CallKind, HostCalls
-from stallscope.timeline.intervals import Int64Array, RowArray
+from stallscope.timeline.intervals import Int64Array
 from stallscope.timeline.native import TOO_WIDE, halves, sweeps, words
 from stallscope.timeline.operations import Operations
+from stallscope.timeline.rows import RowArray, picked
 
 _DENSE_LIMIT = 8
 """Direct addressing pays while the range of correlation ids is at most this many times their count."""
@@ -54,4 +55,4 @@ def from_graph(calls: HostCalls, launch: RowArray) -> npt.NDArray[np.bool_]:
     """Operations started by a graph launch (many share one call)."""
     if not len(calls):
         return np.zeros(len(launch), np.bool_)
-    return np.asarray((launch != NO_ROW) & (calls.kind[np.maximum(launch, 0)] == CallKind.GRAPH_LAUNCH))
+    return np.asarray((launch != NO_ROW) & (picked(calls.kind, np.maximum(launch, 0)) == CallKind.GRAPH_LAUNCH))

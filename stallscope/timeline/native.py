@@ -29,6 +29,7 @@ _SIGNATURES: dict[str, tuple[Any, tuple[Any, ...]]] = {
     "launches": (ctypes.c_int, (_P, _P, _I64, _P, _P, _I64, _I32, _I64, _P)),
     "nesting": (None, (*_SPANS, _P, _P)),
     "innermost": (ctypes.c_int, (_P, _P, _P, _P, _I64, _I32, _P, *_SPANS[1:], _P)),
+    "picked": (ctypes.c_int, (_P, _I32, _I64, _P, _I64, _P)),
     "groups": (_I64, (_P, _P, _I32, _I64, _I64, _P, _P)),
 }
 
@@ -58,6 +59,8 @@ TOO_MANY = -3
 """There are more groups than asked for."""
 TOO_WIDE = -4
 """A row of the key columns does not fit into 64 bits."""
+OUTSIDE = -5
+"""A row is asked for that the column does not have."""
 
 
 @cache

@@ -14,7 +14,8 @@ from stallscope.model.events import Copies, DeviceSpan, GraphRuns, Kernels, Mems
 from stallscope.model.names import Names
 from stallscope.model.trace import Trace
 from stallscope.timeline.grouping import grouped_order
-from stallscope.timeline.intervals import Int64Array, RowArray
+from stallscope.timeline.intervals import Int64Array
+from stallscope.timeline.rows import RowArray, picked
 
 # Kernels whose job is to move data between GPUs. nccl* as in NVIDIA's own recipes; the rest are the communication
 # kernels of NVSHMEM, DeepEP, torch symmetric memory, vLLM / TensorRT-LLM / FlashInfer custom all-reduce and RCCL.
@@ -70,9 +71,9 @@ def operations(trace: Trace) -> Operations:
         len(order),
         **always,
         **seldom,
-        kind=lambda: np.concatenate([_kinds(trace.names, *table) for table in tables]).take(order),
-        row=lambda: np.concatenate([np.arange(len(table), dtype=np.int32) for table, _ in tables]).take(order),
-        name=lambda: np.concatenate([_names(table) for table, _ in tables]).take(order),
+        kind=lambda: picked(np.concatenate([_kinds(trace.names, *table) for table in tables]), order),
+        row=lambda: picked(np.concatenate([np.arange(len(table), dtype=np.int32) for table, _ in tables]), order),
+        name=lambda: picked(np.concatenate([_names(table) for table, _ in tables]), order),
     )
 
 
@@ -100,7 +101,7 @@ def _picked(tables: _Tables, rows: RowArray, name: str) -> npt.NDArray[Any]:
 
 
 def _ordered(tables: _Tables, order: RowArray, name: str) -> npt.NDArray[Any]:
-    return _joined(tables, name).take(order)
+    return picked(_joined(tables, name), order)
 
 
 def _take_over(tables: _Tables, order: RowArray, name: str, column: npt.NDArray[Any]) -> None:
@@ -131,7 +132,7 @@ def _kinds(names: Names, table: DeviceSpan, kind: OperationKind) -> npt.NDArray[
     if isinstance(table, Kernels):
         communicates = communication(names)
         of_name = np.where(communicates, OperationKind.COMMUNICATION, OperationKind.COMPUTE).astype(np.int8)
-        return of_name.take(table.name)
+        return picked(of_name, table.name)
     return np.full(len(table), kind, np.int8)
 
 

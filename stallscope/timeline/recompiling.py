@@ -8,6 +8,7 @@ import numpy.typing as npt
 from stallscope.model.names import Names
 from stallscope.timeline.calls import LAUNCHES, CallIndex, HostCalls
 from stallscope.timeline.intervals import is_one_of
+from stallscope.timeline.rows import picked
 from stallscope.timeline.windows import DeviceWindow
 
 LOADS_DATA = r"^(cu|hip)(Module|Library)LoadData|^cuModuleLoadFatBinary|^cudaLibraryLoadData"
@@ -23,7 +24,7 @@ code takes 50 µs, and 1.1 ms under the profiler.
 
 def recompiles(calls: HostCalls, names: Names, windows: tuple[DeviceWindow, ...]) -> npt.NDArray[np.bool_]:
     """Per row of `HostCalls`: an image is loaded behind a compilation, and that goes on in the steady state."""
-    loads = names.matching(LOADS_DATA)[calls.name]
+    loads = picked(names.matching(LOADS_DATA), calls.name)
     forever = np.zeros(len(calls), np.bool_)
     if not windows or not loads.any():
         return forever

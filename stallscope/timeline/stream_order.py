@@ -10,8 +10,9 @@ import numpy.typing as npt
 from stallscope.model.columns import NO_ROW
 from stallscope.timeline.calls import ThreadClock
 from stallscope.timeline.grouping import grouped_order, groups
-from stallscope.timeline.intervals import Int64Array, RowArray, positions
+from stallscope.timeline.intervals import Int64Array, positions
 from stallscope.timeline.operations import Operations
+from stallscope.timeline.rows import RowArray, picked
 
 _STREAM = 0xFFFFFFFF
 
@@ -33,7 +34,7 @@ class StreamOrder:
         same = groups(*place)
         key = stream_key(*(column[same.first] for column in place))
         self.keys, number = np.unique(key, return_inverse=True)
-        self.of_row = number.astype(np.int32)[same.of]
+        self.of_row = picked(number.astype(np.int32), same.of)
         self.rows = grouped_order(self.of_row, operations.start_ns, operations.end_ns)
         self._launched = launched
 
@@ -52,7 +53,9 @@ class StreamOrder:
         """When each of `rows` was submitted, on one line for all streams."""
         clock = ThreadClock.of(self._launched)
         # A stream runs in submission order; a launch time out of order (two launching threads) is taken as its elder's.
-        return clock, np.maximum.accumulate(clock.key(self.of_row[self.rows], self._launched[self.rows]))
+        return clock, np.maximum.accumulate(
+            clock.key(picked(self.of_row, self.rows), picked(self._launched, self.rows))
+        )
 
     def number(self, key: Int64Array) -> Int64Array:
         """Dense number of each stream key, or NO_ROW where no operation ran on it."""

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { NO_ROW = -1, NO_MEMORY = -1, UNSORTED = -2, TOO_MANY = -3, TOO_WIDE = -4 };
+enum { NO_ROW = -1, NO_MEMORY = -1, UNSORTED = -2, TOO_MANY = -3, TOO_WIDE = -4, OUTSIDE = -5 };
 
 static int64_t min64(int64_t a, int64_t b) { return a < b ? a : b; }
 static int64_t max64(int64_t a, int64_t b) { return a > b ? a : b; }
@@ -379,6 +379,21 @@ int stallscope_innermost(
         found[q] = row;
     }
     free(rows);
+    return 0;
+}
+
+/* Values (of 1, 4 or 8 bytes) of the given rows; OUTSIDE where a row is none of `length`. */
+int stallscope_picked(
+    const void *values, int32_t bytes, int64_t length, const int32_t *rows, int64_t count, void *found
+) {
+    for (int64_t i = 0; i < count; i++)
+        if (rows[i] < 0 || rows[i] >= length) return OUTSIDE;
+    if (bytes == 8)
+        for (int64_t i = 0; i < count; i++) ((int64_t *)found)[i] = ((const int64_t *)values)[rows[i]];
+    else if (bytes == 4)
+        for (int64_t i = 0; i < count; i++) ((int32_t *)found)[i] = ((const int32_t *)values)[rows[i]];
+    else
+        for (int64_t i = 0; i < count; i++) ((int8_t *)found)[i] = ((const int8_t *)values)[rows[i]];
     return 0;
 }
 

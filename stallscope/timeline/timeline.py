@@ -15,11 +15,12 @@ from stallscope.timeline.blocking import BlockedGaps, blocked_gaps, holding_call
 from stallscope.timeline.calls import CallKind, HostCalls, host_calls
 from stallscope.timeline.gaps import Gaps, find_gaps
 from stallscope.timeline.grouping import Groups, groups
-from stallscope.timeline.intervals import Int64Array, IntervalSet, RowArray, intersect
+from stallscope.timeline.intervals import Int64Array, IntervalSet, intersect
 from stallscope.timeline.launches import from_graph, launch_rows
 from stallscope.timeline.nvtx import RangeTree, StepRanges
 from stallscope.timeline.operations import OperationKind, Operations, operations
 from stallscope.timeline.recompiling import recompiles
+from stallscope.timeline.rows import RowArray, picked
 from stallscope.timeline.stream_order import StreamOrder
 from stallscope.timeline.windows import DeviceWindow, device_windows
 
@@ -67,7 +68,7 @@ class Timeline:
             kernels = Kernels.empty()
         found = groups(*(kernels.array(name) for name in KERNEL_SHAPE))
         for name in KERNEL_SHAPE:
-            kernels.replace_by(name, partial(np.take, kernels.array(name)[found.first], found.of))
+            kernels.replace_by(name, partial(picked, picked(kernels.array(name), found.first), found.of))
         return found
 
     @cached_property
@@ -87,10 +88,10 @@ class Timeline:
     @cached_property
     def launched_ns(self) -> Int64Array:
         """When each operation was asked for: the start of its launch call, else its own."""
-        found: Int64Array = self.operations.start_ns.copy()
-        known = self.launch != NO_ROW
-        found[known] = self.calls.start_ns[self.launch[known]]
-        return found
+        if not len(self.calls):
+            return self.operations.start_ns
+        asked = picked(self.calls.start_ns, np.maximum(self.launch, 0))
+        return np.where(self.launch == NO_ROW, self.operations.start_ns, asked)
 
     @cached_property
     def stream_order(self) -> StreamOrder:

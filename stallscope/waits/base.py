@@ -18,9 +18,10 @@ from stallscope.model.trace import Device, Trace
 from stallscope.timeline.blocking import BlockedGaps
 from stallscope.timeline.calls import HostCalls
 from stallscope.timeline.gaps import Gaps
-from stallscope.timeline.intervals import Int64Array, RowArray
+from stallscope.timeline.intervals import Int64Array
 from stallscope.timeline.nvtx import RangeTree
 from stallscope.timeline.operations import Operations
+from stallscope.timeline.rows import RowArray, picked
 from stallscope.timeline.stream_order import StreamOrder
 from stallscope.timeline.timeline import Timeline
 from stallscope.timeline.windows import DeviceWindow
@@ -256,11 +257,11 @@ def claim_gaps(
         len(rows),
         start_ns=starts,
         end_ns=ends,
-        device=gaps.device[rows],
-        process=lambda: process[gaps.after[rows]],
-        call=(lambda: gaps.launch[rows]) if call is None else call,
-        operation=lambda: gaps.after[rows],
-        thread=lambda: gaps.thread[rows],
+        device=picked(gaps.device, rows),
+        process=lambda: picked(process, picked(gaps.after, rows)),
+        call=(lambda: picked(gaps.launch, rows)) if call is None else call,
+        operation=lambda: picked(gaps.after, rows),
+        thread=lambda: picked(gaps.thread, rows),
         time_ns=lambda: (starts + ends) // 2,
     )
 

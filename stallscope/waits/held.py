@@ -8,7 +8,8 @@ import numpy.typing as npt
 from stallscope.model.columns import NO_ROW
 from stallscope.model.events import SyncKind, Syncs
 from stallscope.timeline.calls import CallKind
-from stallscope.timeline.intervals import Int64Array, RowArray, positions
+from stallscope.timeline.intervals import Int64Array, positions
+from stallscope.timeline.rows import RowArray
 from stallscope.timeline.stream_order import stream_key
 from stallscope.waits.base import Claims, View, claim_gaps
 

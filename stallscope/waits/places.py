@@ -9,7 +9,8 @@ from stallscope.model.columns import NO_ROW
 from stallscope.model.events import Kernels
 from stallscope.model.findings import Place
 from stallscope.timeline.grouping import groups
-from stallscope.timeline.intervals import Int64Array, RowArray
+from stallscope.timeline.intervals import Int64Array
+from stallscope.timeline.rows import RowArray, picked
 from stallscope.timeline.timeline import Timeline
 from stallscope.waits.base import Claims
 
@@ -22,13 +23,15 @@ MAX_SPANS = 50
 def places(timeline: Timeline, claims: Claims, owned_ns: Int64Array) -> tuple[Place, ...]:
     """The places that cost most, largest first."""
     rows = np.flatnonzero(owned_ns > 0)
-    owned_ns, thread = owned_ns[rows], claims.thread[rows]
-    innermost, borrowed = timeline.ranges.at(thread, claims.process[rows], claims.time_ns[rows])
+    owned_ns, thread = owned_ns[rows], claims.read("thread")[rows]
+    # Read, not kept: these are looked up for this alone.
+    process, time, call, operation = (claims.read(name)[rows] for name in ("process", "time_ns", "call", "operation"))
+    innermost, borrowed = timeline.ranges.at(thread, process, time)
     keys = (
         timeline.ranges.path_ids(innermost),
         borrowed,
-        _names(timeline.calls.name, claims.call[rows]),
-        _kernels(timeline, claims.operation[rows]),
+        _names(timeline.calls.name, call),
+        _kernels(timeline, operation),
         thread,
     )
     same = groups(*keys)
@@ -60,7 +63,7 @@ def _names(names: Int32Array, rows: RowArray) -> Int32Array:
     """Name of each row, the empty one for NO_ROW."""
     if not len(names):
         return np.zeros(len(rows), np.int32)
-    found = names.take(rows, mode="wrap")  # NO_ROW is the last one
+    found = picked(names, np.maximum(rows, 0))
     found[rows == NO_ROW] = 0
     return found
 
@@ -71,8 +74,8 @@ def _kernels(timeline: Timeline, rows: RowArray) -> Int32Array:
     kernels = timeline.trace.table(Kernels)
     if kernels is None or not len(kernels):
         return own
-    source = timeline.operations.row.take(rows, mode="wrap")
-    return np.where(own == 0, 0, kernels.full_name.take(source, mode="clip"))
+    source = np.minimum(picked(timeline.operations.row, np.maximum(rows, 0)), len(kernels) - 1)
+    return np.where(own == 0, 0, picked(kernels.full_name, source))
 
 
 def spans(claims: Claims, owned_ns: Int64Array) -> tuple[tuple[int, int], ...]:

@@ -8,8 +8,9 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from stallscope.timeline.intervals import Int64Array, RowArray, union
+from stallscope.timeline.intervals import Int64Array, union
 from stallscope.timeline.operations import OperationKind
+from stallscope.timeline.rows import RowArray
 from stallscope.timeline.windows import DeviceWindow
 from stallscope.waits.base import Claims, View, claim_operations
 

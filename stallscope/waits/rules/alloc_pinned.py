@@ -11,7 +11,7 @@ import numpy as np
 from stallscope.model.columns import NO_ROW
 from stallscope.model.events import ApiCalls
 from stallscope.model.experiments import Experiment
-from stallscope.timeline.calls import CallKind
+from stallscope.timeline.calls import CallKind, lasting
 from stallscope.timeline.intervals import union
 from stallscope.waits.base import Claims, Detection, Rule, RuleMeta, View, claim_gaps, measure
 from stallscope.waits.blocking import call_facts, claim_blocked
@@ -72,7 +72,7 @@ def _held_up(view: View) -> Claims:
     One pinning thread explains only a launch call that does not return; several fight for the lock and explain the gap.
     """
     gaps, calls = view.gaps, view.calls
-    rows = np.flatnonzero((calls.kind == CallKind.ALLOC_PINNED) & (calls.end_ns - calls.start_ns >= CONTENDED_NS))
+    rows = lasting(calls, CallKind.ALLOC_PINNED, CONTENDED_NS)
     process = view.operations.process[gaps.after] if len(rows) else gaps.after[:0]
     parts = []
     for owner in np.unique(calls.process[rows]):

@@ -10,7 +10,7 @@ import numpy as np
 
 from stallscope.model.events import ApiCalls, MemoryEvents
 from stallscope.model.experiments import Experiment
-from stallscope.timeline.calls import CallKind
+from stallscope.timeline.calls import CallKind, lasting
 from stallscope.timeline.intervals import Int64Array
 from stallscope.waits.base import Detection, Fact, Rule, RuleMeta, View, measure
 from stallscope.waits.blocking import call_facts, claim_blocked_by
@@ -41,7 +41,8 @@ EXPERIMENTS = (
 def detect(view: View) -> Detection | None:
     """Claim the idle time that slow stream-ordered allocations cause."""
     calls = view.calls
-    slow = (calls.kind == CallKind.ALLOC_ASYNC) & (calls.end_ns - calls.start_ns >= SLOW_NS)
+    slow = np.zeros(len(calls), np.bool_)
+    slow[lasting(calls, CallKind.ALLOC_ASYNC, SLOW_NS)] = True
     claims = claim_blocked_by(view, slow)
     if not len(claims):
         return None

@@ -15,6 +15,7 @@ from stallscope.model.experiments import Experiment
 from stallscope.timeline.grouping import groups
 from stallscope.timeline.intervals import Int64Array
 from stallscope.timeline.operations import OperationKind
+from stallscope.timeline.rows import picked
 from stallscope.waits.base import Detection, Fact, Rule, RuleMeta, View, claim_operations, measure
 
 MIN_GROWTHS = 8
@@ -101,9 +102,9 @@ def _growing_copies(view: View) -> Int64Array:
 def _growing_kernels(view: View) -> Int64Array:
     operations = view.operations
     rows = np.flatnonzero(
-        (operations.kind == OperationKind.COMPUTE) & view.names.matching(CONCATENATION)[operations.name]
+        (operations.kind == OperationKind.COMPUTE) & picked(view.names.matching(CONCATENATION), operations.name)
     )
-    return _rising(view, rows, (operations.end_ns - operations.start_ns)[rows])
+    return _rising(view, rows, operations.end_ns[rows] - operations.start_ns[rows])
 
 
 def _rising(view: View, rows: npt.NDArray[np.intp], size: Int64Array) -> Int64Array:

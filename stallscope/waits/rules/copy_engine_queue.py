@@ -110,11 +110,10 @@ def _work_behind(view: View) -> npt.NDArray[np.bool_]:
 
 def _ready(view: View, row: Int64Array, waited: Int64Array) -> Int64Array:
     """When each copy could have begun: submitted, its stream free, and all that its event wait can stand for done."""
-    ready = stream_ready_ns(view, row)
-    submitted = np.argsort(view.launched_ns, kind="stable")
-    reach = np.maximum.accumulate(view.operations.end_ns[submitted])
-    before = np.searchsorted(view.launched_ns[submitted], waited)
-    return np.where(before > 0, np.maximum(ready, reach[np.maximum(before - 1, 0)]), ready)
+    waits, which = np.unique(waited, return_inverse=True)
+    last_end = np.full(len(waits) + 1, np.iinfo(np.int64).min)
+    np.maximum.at(last_end, np.searchsorted(waits, view.launched_ns, side="right"), view.operations.end_ns)
+    return np.maximum(stream_ready_ns(view, row), np.maximum.accumulate(last_end)[which])
 
 
 RULE = Rule(META, detect, EXPERIMENTS)

@@ -77,7 +77,8 @@ def _parts(view: View, gap: Int64Array) -> tuple[Fact, ...]:
     gaps, calls, operations = view.gaps, view.calls, view.operations
     start, end, host_end = gaps.start_ns[gap], gaps.late_end_ns[gap], gaps.host_end_ns[gap]
     returned = np.clip(calls.end_ns[gaps.launch[gap]], host_end, end)
-    lasted = (operations.end_ns - operations.start_ns)[gaps.after[gap]]
+    after = gaps.after[gap]
+    lasted = operations.end_ns[after] - operations.start_ns[after]
     return (
         Fact("gaps before a late launch", len(gap), "count", ApiCalls),
         Fact("of the gaps: host time before the launch call", int((host_end - start).sum()), "ns", ApiCalls),

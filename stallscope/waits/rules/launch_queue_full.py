@@ -8,7 +8,8 @@ import numpy.typing as npt
 from stallscope.model.columns import NO_ROW
 from stallscope.model.events import ApiCalls, OverheadKind, Overheads
 from stallscope.timeline.calls import LAUNCHES
-from stallscope.timeline.intervals import RowArray, is_one_of
+from stallscope.timeline.intervals import is_one_of
+from stallscope.timeline.rows import RowArray
 from stallscope.waits.base import Claims, Detection, Fact, Rule, RuleMeta, View
 from stallscope.waits.loading import overhead_rows
 
