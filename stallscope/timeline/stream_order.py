@@ -38,9 +38,14 @@ class StreamOrder:
         self.rows = grouped_order(self.of_row, operations.start_ns, operations.end_ns)
         self._launched = launched
 
-    def stream(self, rows: npt.NDArray[np.intp] | RowArray) -> Int64Array:
-        """Stream id of the given rows of `Operations`, unique within a context."""
-        return (self.keys & _STREAM)[self.of_row[rows]]
+    @cached_property
+    def ids(self) -> npt.NDArray[np.uint32]:
+        """Stream id of every number, unique within a context."""
+        return (self.keys & _STREAM).astype(np.uint32)
+
+    def stream(self, rows: npt.NDArray[np.intp]) -> npt.NDArray[np.uint32]:
+        """Stream id of the given rows of `Operations`."""
+        return self.ids[self.of_row[rows]]
 
     @cached_property
     def _bounds(self) -> Int64Array:
@@ -53,9 +58,8 @@ class StreamOrder:
         """When each of `rows` was submitted, on one line for all streams."""
         clock = ThreadClock.of(self._launched)
         # A stream runs in submission order; a launch time out of order (two launching threads) is taken as its elder's.
-        return clock, np.maximum.accumulate(
-            clock.key(picked(self.of_row, self.rows), picked(self._launched, self.rows))
-        )
+        stream, launched = picked(self.of_row, self.rows), picked(self._launched, self.rows)
+        return clock, np.maximum.accumulate(clock.key(stream, launched))
 
     def number(self, key: Int64Array) -> Int64Array:
         """Dense number of each stream key, or NO_ROW where no operation ran on it."""

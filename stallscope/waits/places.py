@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any, NamedTuple
+
 import numpy as np
 import numpy.typing as npt
 
@@ -18,30 +20,62 @@ Int32Array = npt.NDArray[np.int32]
 
 MAX_PLACES = 10
 MAX_SPANS = 50
+CLAIMS_AT_A_TIME = 500_000
 
 
 def places(timeline: Timeline, claims: Claims, owned_ns: Int64Array) -> tuple[Place, ...]:
     """The places that cost most, largest first."""
-    rows = np.flatnonzero(owned_ns > 0)
-    owned_ns, thread = owned_ns[rows], claims.read("thread")[rows]
-    # Read, not kept: these are looked up for this alone.
-    process, time, call, operation = (claims.read(name)[rows] for name in ("process", "time_ns", "call", "operation"))
-    innermost, borrowed = timeline.ranges.at(thread, process, time)
-    keys = (
-        timeline.ranges.path_ids(innermost),
-        borrowed,
-        _names(timeline.calls.name, call),
-        _kernels(timeline, operation),
-        thread,
-    )
-    same = groups(*keys)
-    waited, counts, first = same.sums(owned_ns), same.sizes(), same.first
-    largest = np.flatnonzero(waited >= np.sort(waited)[-MAX_PLACES:][0])  # few: only these need their keys in order
-    ranked = (*(key[first[largest]] for key in reversed(keys)), -counts[largest], -waited[largest])
-    largest = largest[np.lexsort(ranked)[:MAX_PLACES]]
+    found = _together(_parts(timeline, claims, owned_ns))
+    largest = np.flatnonzero(found.waited >= np.sort(found.waited)[-MAX_PLACES:][0])  # few: only these need an order
+    ranked = (*(key[largest] for key in reversed(found.keys)), -found.counts[largest], -found.waited[largest])
     return tuple(
-        _place(timeline, [int(key[first[k]]) for key in (innermost, *keys[1:])], int(counts[k]), int(waited[k]))
-        for k in largest
+        _place(
+            timeline,
+            [int(found.innermost[k]), *(int(key[k]) for key in found.keys[1:])],
+            int(found.counts[k]),
+            int(found.waited[k]),
+        )
+        for k in largest[np.lexsort(ranked)[:MAX_PLACES]]
+    )
+
+
+class _Distinct(NamedTuple):
+    """Distinct places in the order in which they first come: path, borrowed, call, kernel and thread are the keys."""
+
+    innermost: Int64Array
+    keys: tuple[npt.NDArray[Any], ...]
+    waited: Int64Array
+    counts: Int64Array
+
+
+def _parts(timeline: Timeline, claims: Claims, owned_ns: Int64Array) -> list[_Distinct]:
+    """The places of some claims at a time: a large trace has millions, and all of their keys fill gigabytes."""
+    rows = np.flatnonzero(owned_ns > 0)
+    names = ("thread", "process", "time_ns", "call", "operation")
+    columns = [claims.read(name) for name in names]  # not kept: this alone asks for all of them
+    found = []
+    for begin in range(0, len(rows), CLAIMS_AT_A_TIME):
+        part = rows[begin : begin + CLAIMS_AT_A_TIME]
+        thread, process, time, call, operation = (column[part] for column in columns)
+        innermost, borrowed = timeline.ranges.at(thread, process, time)
+        path = timeline.ranges.path_ids(innermost)
+        keys = (path, borrowed, _names(timeline.calls.name, call), _kernels(timeline, operation), thread)
+        same = groups(*keys)
+        first = same.first
+        found.append(
+            _Distinct(innermost[first], tuple(key[first] for key in keys), same.sums(owned_ns[part]), same.sizes())
+        )
+    return found
+
+
+def _together(parts: list[_Distinct]) -> _Distinct:
+    if len(parts) == 1:
+        return parts[0]
+    keys = tuple(np.concatenate(column) for column in zip(*(part.keys for part in parts), strict=True))
+    innermost, waited, counts = (np.concatenate([part[field] for part in parts]) for field in (0, 2, 3))
+    same = groups(*keys)
+    return _Distinct(
+        innermost[same.first], tuple(key[same.first] for key in keys), same.sums(waited), same.sums(counts)
     )
 
 

@@ -18,9 +18,9 @@ def stream_flags(view: View, rows: Int64Array) -> npt.NDArray[np.int8]:
         return np.full(len(rows), StreamFlag.UNKNOWN, np.int8)
     known = stream_key(streams.process, streams.context, streams.stream)
     by_key = np.argsort(known, kind="stable")
-    wanted = order.keys[order.of_row[rows]]
-    at = by_key[np.minimum(np.searchsorted(known[by_key], wanted), len(known) - 1)]
-    return np.where(known[at] == wanted, streams.flag[at], StreamFlag.UNKNOWN).astype(np.int8)
+    at = by_key[np.minimum(np.searchsorted(known[by_key], order.keys), len(known) - 1)]
+    flags = np.where(known[at] == order.keys, streams.flag[at], StreamFlag.UNKNOWN).astype(np.int8)
+    return flags[order.of_row[rows]]
 
 
 def on_null_stream(view: View, rows: Int64Array) -> npt.NDArray[np.bool_]:

@@ -33,9 +33,9 @@ def detect(view: View) -> Detection | None:
     rows = np.flatnonzero(operations.kind == OperationKind.COPY)
     if not len(rows):
         return None
-    stream = view.stream_order.stream
-    compute_streams = np.unique(stream(operations.kind == OperationKind.COMPUTE))
-    shared = int(np.isin(stream(rows), compute_streams).sum())
+    order = view.stream_order
+    computing = np.bincount(order.of_row[operations.kind == OperationKind.COMPUTE], minlength=len(order.ids)) > 0
+    shared = int(np.isin(order.stream(rows), order.ids[computing]).sum())
     moved = copies.bytes[operations.row[rows]]
     took = int((operations.end_ns[rows] - operations.start_ns[rows]).sum())
     return Detection(
