@@ -14,11 +14,14 @@ from stallscope.model.workload import KernelWork
 from stallscope.timeline.grouping import Groups, groups, groups_up_to
 from stallscope.timeline.intervals import Int64Array, is_one_of
 from stallscope.timeline.operations import OperationKind
+from stallscope.timeline.rows import RowArray, picked
 from stallscope.timeline.step_bounds import StepBounds
 from stallscope.timeline.timeline import Timeline
 
 MAX_KERNELS = 500
 
+ROWS_AT_A_TIME = 500_000
+"""What is known of all launches of a large trace together would fill gigabytes."""
 _SHAPE = ("grid_x", "grid_y", "grid_z", "block_x", "block_y", "block_z")
 
 
@@ -33,7 +36,7 @@ def kernel_work(timeline: Timeline, bounds: StepBounds | None) -> tuple[KernelWo
     path, places = _paths(timeline, rows)
     same = groups_up_to(MAX_KERNELS, kernel.of, path)
     if same is None:
-        same, path, places = kernel, np.zeros(len(rows), np.int64), [()]
+        same, path, places = kernel, np.zeros(len(rows), np.int32), [()]
     spent = _spent(same, operations.end_ns[rows] - operations.start_ns[rows], _inside_steps(timeline, rows, bounds))
     first = row[same.first]
     keys = [table.read(column)[first] for column in ("name", "full_name", *_SHAPE)]
@@ -112,18 +115,28 @@ def signature(full_name: str, shape: list[int]) -> str:
     return hashlib.sha256(text.encode(errors="replace")).hexdigest()[:12]
 
 
-def _paths(timeline: Timeline, rows: npt.NDArray[np.intp]) -> tuple[Int64Array, list[tuple[str, ...]]]:
+def _paths(timeline: Timeline, rows: npt.NDArray[np.intp]) -> tuple[RowArray, list[tuple[str, ...]]]:
     """Index of each operation's NVTX path, and the distinct paths in the order of their texts."""
     call, tree = timeline.launch[rows], timeline.ranges
     if not len(tree.ranges) or not len(timeline.calls):
-        return np.zeros(len(rows), np.int64), [()]
-    times = timeline.calls.start_ns[np.maximum(call, 0)]
-    inner, _ = tree.at(timeline.launch_thread(rows), timeline.operations.process[rows], times)
-    inner[call == NO_ROW] = NO_ROW
-    same = groups(tree.path_ids(inner))
+        return np.zeros(len(rows), np.int32), [()]
+    path, ranges = np.empty(len(rows), np.int32), dict[int, int]()
+    for begin in range(0, len(rows), ROWS_AT_A_TIME):
+        part = slice(begin, begin + ROWS_AT_A_TIME)
+        inner, _ = tree.at(
+            timeline.launch_thread(rows[part]),
+            timeline.operations.process[rows[part]],
+            timeline.calls.start_ns[np.maximum(call[part], 0)],
+        )
+        inner[call[part] == NO_ROW] = NO_ROW
+        path[part] = tree.path_ids(inner)
+        first = groups(path[part]).first
+        ranges.update(
+            zip(path[part][first].tolist(), inner[first].tolist(), strict=True)
+        )  # any range of a path will do
     names = timeline.trace.names
-    paths = [tuple(names[n] for n in tree.path(row)) for row in inner[same.first].tolist()]
-    order = sorted(range(len(paths)), key=paths.__getitem__)  # by text: ids depend on what the trace has seen first
-    index = np.empty(len(order), np.int64)
+    texts = {number: tuple(names[n] for n in tree.path(row)) for number, row in ranges.items()}
+    order = sorted(texts, key=texts.__getitem__)  # by text: numbers depend on what the trace has seen first
+    index = np.empty(max(order, default=NO_ROW) + 1, np.int32)
     index[order] = np.arange(len(order))
-    return index[same.of], [paths[k] for k in order]
+    return picked(index, path), [texts[number] for number in order]

@@ -50,8 +50,9 @@ def _held(view: View) -> tuple[Int64Array, Int64Array, Int64Array]:
     front, row = rows[:-1], rows[1:]
     near = follows(view, front, row) & (order.of_row[front] != order.of_row[row])
     near &= operations.process[front] == operations.process[row]
-    near &= small(view, front) & small(view, row)
     front, row = front[near], row[near]
+    both = small(view, front) & small(view, row)
+    front, row = front[both], row[both]
     elder = order.predecessor[row]
     waited = last_event_wait(view, row)
     # The wait lies behind the stream's operation before, and what it can stand for was submitted before it.

@@ -15,7 +15,8 @@ from stallscope.ingest import sqlite_pages
 from stallscope.ingest.open import OpenOptions
 from stallscope.ranks import rank_files
 from stallscope.reporters.formats import FORMATS
-from stallscope.timeline import side_by_side
+from stallscope.timeline import kernel_work, side_by_side
+from stallscope.waits import places
 
 SAMPLES = Path(__file__).resolve().parent.parent.parent / "sample_traces"
 TRACES = [SAMPLES / "h200" / "py_gpt_train.sqlite", SAMPLES / "h200" / "py_dataloader.sqlite"]
@@ -97,11 +98,13 @@ def test_the_environment_changes_no_byte(name: str, reference: str) -> None:
 
 @pytest.mark.parametrize("trace", TRACES, ids=lambda path: path.stem)
 def test_what_large_traces_do_at_once_changes_no_byte(trace: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Tables decoded ahead, rules, devices and findings in two threads, work counted beside the diagnosis."""
+    """Tables decoded ahead, rules, devices and findings in two threads, work counted beside the diagnosis, in parts."""
     whole = Options(opening=OpenOptions(use_cache=False), everything=True)
     one_after_the_other = analyze(trace, whole).to_json()
     monkeypatch.setattr(sqlite_pages, "_LARGE_BYTES", 0)
     monkeypatch.setattr(side_by_side, "MIN_EVENTS", 0)
+    monkeypatch.setattr(places, "CLAIMS_AT_A_TIME", 7)
+    monkeypatch.setattr(kernel_work, "ROWS_AT_A_TIME", 13)
     monkeypatch.setattr(os, "cpu_count", lambda: 2)
     assert analyze(trace, whole).to_json() == one_after_the_other
 

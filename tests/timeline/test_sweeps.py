@@ -22,6 +22,7 @@ from stallscope.timeline.launches import launch_rows
 from stallscope.timeline.native import sweeps
 from stallscope.timeline.nvtx import RangeTree, nesting
 from stallscope.timeline.operations import Operations
+from stallscope.timeline.rows import picked
 from stallscope.waits.base import Claims
 from stallscope.waits.ledger import take_claims
 
@@ -51,6 +52,7 @@ MODULES = (
     "timeline.gaps",
     "timeline.nvtx",
     "timeline.launches",
+    "timeline.rows",
     "waits.ledger",
 )
 
@@ -209,3 +211,24 @@ def test_claims(rows: list[tuple[int, int, int]], open_to: list[tuple[int, int]]
     same((got, left, owned), in_numpy(ask))
     assert got.total_ns() + left.total_ns() == free.total_ns()
     assert owned.sum() == got.total_ns()
+
+
+@pytest.mark.parametrize("dtype", [np.int8, np.bool_, np.int16, np.int32, np.int64, np.float64])
+@pytest.mark.parametrize("step", [1, 2])
+def test_picked(dtype: type[np.generic], step: int) -> None:
+    """Any width of values, also of every second one; int16 goes by numpy."""
+    values = np.arange(-7, 93)[::step].astype(dtype)
+    rows = np.array([0, 5, 5, len(values) - 1, 1], np.int32)
+    found = picked(values, rows)
+    assert found.dtype == dtype
+    assert found.tolist() == values[rows].tolist() == in_numpy(lambda: picked(values, rows)).tolist()
+    assert picked(values, rows[::2]).tolist() == values[rows[::2]].tolist()
+
+
+@pytest.mark.parametrize("row", [-1, 4, 2**31 - 1])
+def test_rows_that_a_table_does_not_have_are_refused(row: int) -> None:
+    values, rows = np.arange(4), np.array([0, row], np.int32)
+    for ask in (lambda: picked(values, rows), lambda: in_numpy(lambda: picked(values, rows))):
+        with pytest.raises(IndexError):
+            ask()
+    assert picked(values[:0], rows[:0]).tolist() == []

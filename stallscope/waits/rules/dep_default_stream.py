@@ -68,8 +68,7 @@ def _held(view: View) -> tuple[Int64Array, Int64Array]:
     stream = view.stream_order.stream(rows)
     pair &= stream[:-1] != stream[1:]
     pair &= (null[:-1] & blocking[1:]) | (blocking[:-1] & null[1:])
-    pair &= small(view, before)
-    row = row[pair]
+    row = row[pair][small(view, before[pair])]
     if not len(row):
         return row, row
     predecessor = view.stream_order.predecessor[row]
