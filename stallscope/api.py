@@ -112,7 +112,7 @@ def examine_apart(trace: Trace, scope: Scope = WHOLE, *, everything: bool = Fals
     """Diagnose one opened trace, every device by itself: what is to be compared with other ranks starts from here."""
     timeline = Timeline(trace, scope)
     require_scope(timeline)
-    derive(timeline)  # before both ask for it
+    derive(timeline, ("launch",), ("steps", "kernel_shapes"))  # what both of these look at
     diagnosis, counted = both(
         timeline,
         lambda: diagnose(timeline, all_rules(), everything=everything),

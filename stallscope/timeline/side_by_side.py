@@ -23,10 +23,11 @@ MAX_THREADS = 2
 
 def side_by_side(timeline: Timeline, function: Callable[[Item], Result], items: Iterable[Item]) -> list[Result]:
     """`[function(item) for item in items]`, in threads when the trace is large; the results do not depend on it."""
-    if not _pays(timeline):
-        return [function(item) for item in items]
+    every = list(items)
+    if len(every) < MAX_THREADS or not _pays(timeline):
+        return [function(item) for item in every]
     with ThreadPoolExecutor(MAX_THREADS) as pool:
-        return list(pool.map(function, items))
+        return list(pool.map(function, every))
 
 
 def both(timeline: Timeline, first: Callable[[], Result], second: Callable[[], Other]) -> tuple[Result, Other]:
@@ -38,10 +39,10 @@ def both(timeline: Timeline, first: Callable[[], Result], second: Callable[[], O
         return first(), later.result()
 
 
-def derive(timeline: Timeline) -> None:
-    """Compute what nearly every rule looks at before several threads ask for it at once."""
+def derive(timeline: Timeline, *groups: tuple[str, ...]) -> None:
+    """Compute properties of a large timeline before several threads ask for the same; the groups are independent."""
     if _pays(timeline):
-        side_by_side(timeline, partial(_read, timeline), (("blocked",), ("steps", "kernel_shapes")))
+        side_by_side(timeline, partial(_read, timeline), groups)
 
 
 def _read(timeline: Timeline, names: tuple[str, ...]) -> None:

@@ -13,6 +13,7 @@ from stallscope.model.findings import Place
 from stallscope.timeline.grouping import groups
 from stallscope.timeline.intervals import Int64Array
 from stallscope.timeline.rows import RowArray, picked
+from stallscope.timeline.side_by_side import side_by_side
 from stallscope.timeline.timeline import Timeline
 from stallscope.waits.base import Claims
 
@@ -53,8 +54,8 @@ def _parts(timeline: Timeline, claims: Claims, owned_ns: Int64Array) -> list[_Di
     rows = np.flatnonzero(owned_ns > 0)
     names = ("thread", "process", "time_ns", "call", "operation")
     columns = [claims.read(name) for name in names]  # not kept: this alone asks for all of them
-    found = []
-    for begin in range(0, len(rows), CLAIMS_AT_A_TIME):
+
+    def distinct(begin: int) -> _Distinct:
         part = rows[begin : begin + CLAIMS_AT_A_TIME]
         thread, process, time, call, operation = (column[part] for column in columns)
         innermost, borrowed = timeline.ranges.at(thread, process, time)
@@ -62,10 +63,9 @@ def _parts(timeline: Timeline, claims: Claims, owned_ns: Int64Array) -> list[_Di
         keys = (path, borrowed, _names(timeline.calls.name, call), _kernels(timeline, operation), thread)
         same = groups(*keys)
         first = same.first
-        found.append(
-            _Distinct(innermost[first], tuple(key[first] for key in keys), same.sums(owned_ns[part]), same.sizes())
-        )
-    return found
+        return _Distinct(innermost[first], tuple(key[first] for key in keys), same.sums(owned_ns[part]), same.sizes())
+
+    return side_by_side(timeline, distinct, range(0, len(rows), CLAIMS_AT_A_TIME))
 
 
 def _together(parts: list[_Distinct]) -> _Distinct:

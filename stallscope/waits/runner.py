@@ -41,7 +41,7 @@ def diagnose(timeline: Timeline, rules: tuple[Rule, ...], *, everything: bool = 
 
     `everything` keeps findings below the reporting threshold.
     """
-    derive(timeline)
+    derive(timeline, ("blocked",), ("stream_order",))  # what nearly every rule looks at
     outcomes = side_by_side(timeline, partial(_run, timeline), rules)
     results = {rule.meta.id: outcome for rule, outcome in zip(rules, outcomes, strict=True)}
     detections = {wait: result.detection for wait, result in results.items() if result.detection is not None}
