@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import product
@@ -24,6 +25,7 @@ NO_CODE = -1
 
 _ROWS_A_LOOK = 1 << 16
 _MOST_PAIRS = 1 << 16
+_LONG = 1_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -236,6 +238,14 @@ def absent(kind: Kind, rows: int) -> Column:
         return Column(np.full(rows, NO_CODE, np.int32), distinct=())
     dtype = np.int32 if kind in BOUNDS else np.float64 if kind == "float" else np.int64
     return Column(np.zeros(rows, dtype), np.ones(rows, np.bool_) if kind in {"int", "float"} else None)
+
+
+def at_once(rows: int, *columns: Callable[[], Array]) -> list[Array]:
+    """The columns that the functions make, two at a time where they are long."""
+    if rows < _LONG:
+        return [make() for make in columns]
+    with ThreadPoolExecutor(2) as pool:
+        return [made.result() for made in [pool.submit(make) for make in columns]]
 
 
 def narrow(values: Array) -> Array:

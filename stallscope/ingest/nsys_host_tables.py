@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from stallscope.ingest import nsys_enums as enums
-from stallscope.ingest.export_rows import Rows, narrow
+from stallscope.ingest.export_rows import Rows, at_once, narrow
 from stallscope.ingest.nsys_registry import Registry
 from stallscope.ingest.nsys_rows import Int64Array, host_spans, host_spans_as_written, timed, with_thread
 from stallscope.ingest.nsys_source import Kind, wanted
@@ -36,16 +36,23 @@ def _api_calls(registry: Registry, table: str) -> events.ApiCalls:
     threads = registry.threads_of(written.codes("globalTid"))  # in the order of the file: soon all have been met
     processes = registry.processes_of(written.codes("globalTid"))
     rows, starts = _by_thread(written, threads)
-    thread = rows.codes("globalTid")
-    # Few ask for these, but if they were read later, they would keep the order of the rows.
-    correlation, result = (narrow(rows.values(name)) for name in ("correlationId", "returnValue"))
+    tid = rows.codes("globalTid")
+    # Few ask for the last two, but if they were read later, they would keep the order of the rows.
+    process, thread, name, correlation, result = at_once(
+        len(rows),
+        lambda: tid.mapped(processes, -1),
+        lambda: tid.mapped(threads, -1),
+        lambda: rows.codes("nameId").mapped(names, 0),
+        lambda: narrow(rows.values("correlationId")),
+        lambda: narrow(rows.values("returnValue")),
+    )
     return events.ApiCalls.lazily(
         len(rows),
         start_ns=starts,
         end_ns=rows.later("end"),
-        process=thread.mapped(processes, -1),
-        thread=thread.mapped(threads, -1),
-        name=rows.codes("nameId").mapped(names, 0),
+        process=process,
+        thread=thread,
+        name=name,
         correlation=lambda: correlation,
         result=lambda: result,
     )
