@@ -1,11 +1,15 @@
 """Time and memory of a whole analysis, as ratios to a full SQL scan and to `nsys stats`, on one file in one run.
 
-    python benchmarks/analysis.py [KERNELS] [--trace FILE] [--large [FILE]] [--rounds N] [--no-nsys]
+    python benchmarks/analysis.py [KERNELS] [--trace FILE] [--large [FILE]] [--rounds N] [--no-nsys] [--touch GB]
 
 Every command is a process of its own and is run in turn, N times; medians are printed. Ratios hold when the machine's
 speed drifts, seconds do not; where other programs share the cores, compare processor seconds. `nsys stats` is left out
 where no nsys is found. `--large` adds a second trace (ten times as many kernels, or the given file) and prints how the
 time grows with the events.
+
+The host of a virtual machine may take free memory back and find pages anew when they are first touched, which can cost
+more than the analysis. `--touch` has another process touch so much memory before each command, and prints how long that
+took: the commands then meet memory that is there, as on a machine of its own.
 """
 
 from __future__ import annotations
@@ -29,6 +33,7 @@ db = sqlite3.connect(f"file:{sys.argv[1]}?mode=ro&immutable=1", uri=True)
 for table in ("CUPTI_ACTIVITY_KIND_KERNEL", "CUPTI_ACTIVITY_KIND_RUNTIME"):
     print(*db.execute(f"SELECT count(*), sum(start) FROM {table}").fetchone())
 """
+TOUCH = "import sys, numpy; numpy.ones(int(float(sys.argv[1]) * 1e9) // 8)"
 ANALYSIS = "stallscope analyze"
 STATS = "cuda_gpu_kern_sum"
 
@@ -102,12 +107,21 @@ def competitors(trace: Path, *, nsys_too: bool) -> tuple[Command, ...]:
     return tuple(found)
 
 
-def measure(trace: Path, rounds: int, *, nsys_too: bool) -> Measured:
-    """Run every competitor on the trace."""
+def touch(gigabytes: float) -> float:
+    """Seconds that a process takes to touch so much memory, which it leaves free."""
+    began = time.perf_counter()
+    subprocess.run([sys.executable, "-c", TOUCH, str(gigabytes)], check=True)
+    return time.perf_counter() - began
+
+
+def measure(trace: Path, rounds: int, *, nsys_too: bool, touched_gb: float) -> Measured:
+    """Run every competitor on the trace, each after memory was touched if that is asked for."""
     commands = competitors(trace, nsys_too=nsys_too)
     counted = subprocess.run(commands[0].argv, capture_output=True, text=True, check=True).stdout.splitlines()
     for _ in range(rounds):
         for command in commands:
+            if touched_gb:
+                print(f"{touched_gb:g} GB touched in {touch(touched_gb):.1f} s")
             command.run()
     kernels, calls = (int(line.split()[0]) for line in counted)
     return Measured(trace, kernels, calls, commands)
@@ -128,6 +142,7 @@ def main() -> None:
     parser.add_argument("--large", type=Path, nargs="?", const=Path())
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--no-nsys", action="store_true")
+    parser.add_argument("--touch", type=float, default=0, metavar="GB")
     chosen = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         traces = [chosen.trace] if chosen.large is None else [chosen.trace, chosen.large]
@@ -137,7 +152,7 @@ def main() -> None:
             if trace in (None, Path()):
                 trace = Path(folder) / f"synthetic{times}.sqlite"
                 make(trace, chosen.kernels * times)
-            measured.append(measure(trace, chosen.rounds, nsys_too=not chosen.no_nsys))
+            measured.append(measure(trace, chosen.rounds, nsys_too=not chosen.no_nsys, touched_gb=chosen.touch))
             measured[-1].print()
         if len(measured) > 1:
             print(growth(*measured))

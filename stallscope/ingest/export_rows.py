@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import product
@@ -14,6 +13,7 @@ import numpy.typing as npt
 import polars as pl
 
 from stallscope.ingest.nsys_source import BOUNDS, Kind
+from stallscope.ingest.packing import narrow
 from stallscope.ingest.sqlite_library import library
 
 Array = npt.NDArray[Any]
@@ -25,7 +25,6 @@ NO_CODE = -1
 
 _ROWS_A_LOOK = 1 << 16
 _MOST_PAIRS = 1 << 16
-_LONG = 1_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -238,22 +237,6 @@ def absent(kind: Kind, rows: int) -> Column:
         return Column(np.full(rows, NO_CODE, np.int32), distinct=())
     dtype = np.int32 if kind in BOUNDS else np.float64 if kind == "float" else np.int64
     return Column(np.zeros(rows, dtype), np.ones(rows, np.bool_) if kind in {"int", "float"} else None)
-
-
-def at_once(rows: int, *columns: Callable[[], Array]) -> list[Array]:
-    """The columns that the functions make, two at a time where they are long."""
-    if rows < _LONG:
-        return [make() for make in columns]
-    with ThreadPoolExecutor(2) as pool:
-        return [made.result() for made in [pool.submit(make) for make in columns]]
-
-
-def narrow(values: Array) -> Array:
-    """The values in as few bytes as they need; a table that is asked for them widens them to its own dtype."""
-    low, high = (int(values.min()), int(values.max())) if len(values) else (0, 0)
-    smaller = (np.iinfo(dtype) for dtype in (np.int8, np.int16, np.int32))
-    fitting = (info.dtype for info in smaller if info.min <= low and high <= info.max)
-    return values.astype(next(fitting, values.dtype), copy=False)
 
 
 def coded(column: Column) -> Column:

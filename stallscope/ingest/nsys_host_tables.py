@@ -5,10 +5,11 @@ from __future__ import annotations
 import numpy as np
 
 from stallscope.ingest import nsys_enums as enums
-from stallscope.ingest.export_rows import Rows, at_once, narrow
+from stallscope.ingest.export_rows import Rows
 from stallscope.ingest.nsys_registry import Registry
 from stallscope.ingest.nsys_rows import Int64Array, host_spans, host_spans_as_written, timed, with_thread
 from stallscope.ingest.nsys_source import Kind, wanted
+from stallscope.ingest.packing import at_once, narrow
 from stallscope.model import events
 from stallscope.model.columns import joined
 from stallscope.model.events import OverheadKind

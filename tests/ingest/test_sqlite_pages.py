@@ -10,13 +10,11 @@ from collections.abc import Mapping
 from contextlib import closing
 from pathlib import Path
 
-import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from stallscope.ingest import sqlite_pages
-from stallscope.ingest.export_rows import narrow
 from stallscope.ingest.limits import TEXT_BYTES
 from stallscope.ingest.nsys_source import BOUNDS, Kind
 from stallscope.ingest.sqlite_library import library
@@ -293,12 +291,3 @@ def test_what_was_announced_otherwise_or_not_at_all_is_read_when_asked_for(
         with closing(SqlitePages(path, connection)) as pages:
             pages.announce("t", {"a": "int"})
             pages.rows("absent", {"a": "int"})  # nobody asks for t: closing waits for it
-
-
-def test_few_bytes_keep_the_values_of_a_column() -> None:
-    bounds = {(-128, 127): np.int8, (0, 128): np.int16, (-32769, 5): np.int32, (0, 2**31): np.int64}
-    for (low, high), dtype in {**bounds, (-(2**31) - 1, 0): np.int64}.items():
-        values = np.array([low, high, 0], np.int64)
-        assert narrow(values).dtype == dtype
-        assert narrow(values).tolist() == values.tolist()
-    assert narrow(np.empty(0, np.int64)).tolist() == []
