@@ -78,9 +78,10 @@ class SqlitePages:
         if ahead is not None and announced == kinds:
             return ahead.result()
         found = self._whole(self._layout(table, list(kinds)), kinds)
-        for later in self._announced.keys() - self._ahead.keys():
-            wanted = self._announced[later]
-            self._ahead[later] = self._beside.submit(self._whole, self._layout(later, list(wanted)), wanted)
+        for later, wanted in self._announced.items():
+            if later not in self._ahead:
+                layout = self._layout(later, list(wanted))  # here, as its connection belongs to this thread
+                self._ahead[later] = self._beside.submit(self._whole, layout, wanted)
         return found
 
     def _whole(self, layout: _Layout | None, kinds: Mapping[str, Kind]) -> Rows | None:

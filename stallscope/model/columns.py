@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
+from threading import Lock
 from typing import Any, ClassVar, Generic, NamedTuple, TypeVar, cast, overload
 
 import numpy as np
@@ -12,6 +13,9 @@ import polars as pl
 from typing_extensions import Self
 
 T = TypeVar("T", bound=np.generic)
+
+_REPLACING = Lock()
+"""Held while a column changes between an array and the function that makes it."""
 
 NO_ROW = -1
 """Value of a link column (an index into another table) that points nowhere."""
@@ -136,8 +140,11 @@ class Table:
         """The column as a numpy array (no copy where polars allows it), kept for the next reader."""
         found = self._arrays.get(name)
         if found is None:
+            make = self._pending.get(name)
             found = self._arrays[name] = self.read(name)
-            self._pending.pop(name, None)  # with all that only it kept
+            with _REPLACING:
+                if self._pending.get(name) is make:
+                    self._pending.pop(name, None)  # with all that only it kept
         return found
 
     def read(self, name: str) -> npt.NDArray[Any]:
@@ -155,8 +162,9 @@ class Table:
 
         For long columns that hardly anybody reads any more.
         """
-        self._pending[name] = make  # first, so that other threads find one or the other
-        self._arrays.pop(name, None)
+        with _REPLACING:
+            self._pending[name] = make  # first, so that other threads find one or the other
+            self._arrays.pop(name, None)
 
     def take(self, rows: npt.NDArray[Any]) -> Self:
         """The given rows (indices or a boolean mask), in that order; each column is taken when it is read."""

@@ -131,9 +131,8 @@ def _paths(timeline: Timeline, rows: npt.NDArray[np.intp]) -> tuple[RowArray, li
         inner[call[part] == NO_ROW] = NO_ROW
         path[part] = tree.path_ids(inner)
         first = groups(path[part]).first
-        ranges.update(
-            zip(path[part][first].tolist(), inner[first].tolist(), strict=True)
-        )  # any range of a path will do
+        # Any range of a path tells its names.
+        ranges.update(zip(path[part][first].tolist(), inner[first].tolist(), strict=True))
     names = timeline.trace.names
     texts = {number: tuple(names[n] for n in tree.path(row)) for number, row in ranges.items()}
     order = sorted(texts, key=texts.__getitem__)  # by text: numbers depend on what the trace has seen first
