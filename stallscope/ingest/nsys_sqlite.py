@@ -6,7 +6,7 @@ import sqlite3
 from collections.abc import Iterable, Mapping
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any, NoReturn, TypeVar
 
 import polars as pl
 
@@ -18,6 +18,8 @@ from stallscope.ingest.nsys_arrow_query import ArrowQuery, RowRange, row_ranges
 from stallscope.ingest.nsys_source import DTYPES, PLAIN, Kind, PlainKind, constant
 from stallscope.ingest.sqlite_connection import BoundedConnection, quoted
 from stallscope.ingest.sqlite_pages import SqlitePages
+
+KindT = TypeVar("KindT", bound=Kind)
 
 MAGIC = b"SQLite format 3\x00"
 _IDS_A_QUERY = 500
@@ -52,8 +54,7 @@ class SqliteExport:
 
     def read(self, table: str, columns: Mapping[str, PlainKind]) -> pl.DataFrame:
         """See `ExportSource.read`."""
-        have = self.tables[table]
-        present = {name: kind for name, kind in columns.items() if name in have}
+        present = self._present(table, columns)
         if not present:
             return self._nulls(table, columns)
         decoded = self._decoded(table, present)
@@ -65,7 +66,7 @@ class SqliteExport:
         """See `ExportSource.announce`."""
         self._guarded(lambda: self._pages.announce(table, self._present(table, columns)))
 
-    def _present(self, table: str, columns: Mapping[str, Kind]) -> dict[str, Kind]:
+    def _present(self, table: str, columns: Mapping[str, KindT]) -> dict[str, KindT]:
         have = self.tables[table]
         return {name: kind for name, kind in columns.items() if name in have}
 

@@ -122,7 +122,7 @@ class DeviceParts:
             name=self._operation_names[rows],
             kind=kind.astype(np.uint8),
             detail=_DETAIL_OF_KIND[kind],
-            row=rows32(self._operations.row[rows]),
+            row=self._operations.row[rows],
             source="operation",
             source_row=rows,
         )

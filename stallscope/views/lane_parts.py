@@ -89,6 +89,6 @@ def constant(value: int, length: int) -> UInt8Array:
     return np.full(length, value, np.uint8)
 
 
-def rows32(rows: npt.NDArray[np.int32] | npt.NDArray[np.int64] | npt.NDArray[np.intp]) -> Int32Array:
+def rows32(rows: npt.NDArray[np.int64] | npt.NDArray[np.intp]) -> Int32Array:
     """Row numbers as the table stores them."""
     return rows.astype(np.int32)

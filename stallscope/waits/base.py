@@ -81,8 +81,7 @@ class Claims(Span):
 
     def between(self, starts: Int64Array, ends: Int64Array) -> Claims:
         """The same claims on other spans of time."""
-        columns = {name: self.array(name) for name in self.COLUMNS}
-        return Claims.of(**{**columns, "start_ns": starts, "end_ns": ends})
+        return self.with_columns(start_ns=starts, end_ns=ends)
 
 
 @dataclass(frozen=True, slots=True)

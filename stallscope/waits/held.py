@@ -33,8 +33,7 @@ def claim_held(view: View, gap: Int64Array) -> Claims:
     """Claims on the time the queue held the successors, placed where these were launched."""
     gaps, calls = view.gaps, view.calls
     claims = claim_gaps(view, gap, held_from(view)[gap], gaps.end_ns[gap])
-    columns = {name: claims.array(name) for name in Claims.COLUMNS}
-    return Claims.of(**{**columns, "time_ns": calls.start_ns[gaps.launch[gap]]})
+    return claims.with_columns(time_ns=calls.start_ns[gaps.launch[gap]])
 
 
 def called_between(view: View, wanted: npt.NDArray[np.bool_]) -> npt.NDArray[np.bool_]:

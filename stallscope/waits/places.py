@@ -72,8 +72,9 @@ def _together(parts: list[_Distinct]) -> _Distinct:
     if len(parts) == 1:
         return parts[0]
     keys = tuple(np.concatenate(column) for column in zip(*(part.keys for part in parts), strict=True))
-    innermost, waited, counts = (np.concatenate([part[field] for part in parts]) for field in (0, 2, 3))
     same = groups(*keys)
+    innermost = np.concatenate([part.innermost for part in parts])
+    waited, counts = np.concatenate([part.waited for part in parts]), np.concatenate([part.counts for part in parts])
     return _Distinct(
         innermost[same.first], tuple(key[same.first] for key in keys), same.sums(waited), same.sums(counts)
     )
