@@ -14,9 +14,12 @@ from stallscope.ingest.nsys_sqlite import MAGIC as SQLITE
 from stallscope.model.analysis import SourceFormat
 
 NSYS_REPORT = b"NVIDIA Tegra Profiler Report "
+NSYS_FORMATS: tuple[SourceFormat, ...] = ("nsys-rep", "nsys-sqlite", "nsys-parquet", "nsys-arrow")
 _NCU_REPORT = b"NVR\x00"
 _GZIP = b"\x1f\x8b"
 _SAMPLE_BYTES = 1 << 16
+_OF_EVENTS = (b'"traceEvents"', b'"ph"', b'"schemaVersion"', b'"deviceProperties"', b'"distributedInfo"')
+"""One of these stands near the beginning of a PyTorch or Chrome trace; its header alone may be longer than a sample."""
 _GIVE = "give a .nsys-rep report, an nsys export (.sqlite, parquetdir, arrowdir), a PyTorch trace (.json.gz) or ncu CSV"
 
 _FOREIGN: tuple[tuple[bytes, str, str], ...] = (
@@ -51,6 +54,22 @@ def identify(path: Path) -> SourceFormat:
             next_step="capture or export again",
         )
     return _by_content(sample, path.name)
+
+
+def is_trace(path: Path) -> bool:
+    """Whether a path that was found in a folder, not given, is a trace of a timeline.
+
+    Budgets, settings and this program's own reports are JSON too, and lie beside traces.
+    """
+    try:
+        found = identify(path)
+    except InputError:
+        return False
+    if found == "kineto":
+        sample = _sample(path)
+        text = _inflated(sample) if sample.startswith(_GZIP) else sample
+        return any(word in text for word in _OF_EVENTS)
+    return found in NSYS_FORMATS
 
 
 def _mode(path: Path) -> int:
@@ -126,15 +145,20 @@ def _by_content(sample: bytes, name: str) -> SourceFormat:
 
 
 def _unpacked(sample: bytes, name: str) -> SourceFormat:
-    try:
-        inner = zlib.decompressobj(wbits=zlib.MAX_WBITS | 16).decompress(sample, _SAMPLE_BYTES)
-    except zlib.error:
-        inner = b""
+    inner = _inflated(sample)
     if not inner:
         raise InputError("damaged or empty gzip file", file=name, next_step="copy or capture it again")
     if _is_json(inner):
         return "kineto"
     raise InputError("a gzip archive without a PyTorch trace inside", file=name, next_step="unpack it first (gunzip)")
+
+
+def _inflated(sample: bytes) -> bytes:
+    """What a part of a gzip file holds; nothing when it is damaged."""
+    try:
+        return zlib.decompressobj(wbits=zlib.MAX_WBITS | 16).decompress(sample, _SAMPLE_BYTES)
+    except zlib.error:
+        return b""
 
 
 def _text(sample: bytes, name: str) -> SourceFormat:

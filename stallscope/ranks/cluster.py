@@ -45,8 +45,8 @@ def examine_all(
     `ToolMissingError` when one is asked for without Dask.
     """
     if scheduler is None:
-        count = local_workers(paths) if workers is None else workers
-        if count <= 1 or len(paths) == 1 or not _has_dask():
+        count = 1 if not _has_dask() else local_workers(paths) if workers is None else workers
+        if count <= 1 or len(paths) == 1:
             yield from ((position, report_rank(examine, path)) for position, path in enumerate(paths))
             return
         with local_client(count) as client:

@@ -7,23 +7,28 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from stallscope.errors import InputError
-from stallscope.ingest.identify import identify
+from stallscope.ingest.identify import is_trace
 
 _NUMBER = re.compile(r"(\d+)")
+_REPORT, _EXPORT = ".nsys-rep", ".sqlite"
+_TRACE_NAMES = (_REPORT, ".qdrep", ".pt.trace.json", ".pt.trace.json.gz")
+"""What is called so but cannot be read is a failed rank and has to be told of."""
 
 
 def rank_files(paths: Iterable[Path]) -> list[Path]:
     """Every path that is a trace, and the traces inside folders that are none, `rank10` after `rank9`.
 
+    A report and the SQLite export that nsys left beside it are one rank, not two.
     Raises `InputError` for a folder that neither is a trace nor holds one.
     """
-    return [file for path in paths for file in (_inside(path) if path.is_dir() else [path])]
+    return _without_twins([file for path in paths for file in (_inside(path) if path.is_dir() else [path])])
 
 
 def _inside(folder: Path) -> list[Path]:
-    if _is_trace(folder):
+    if is_trace(folder):
         return [folder]
-    found = sorted((p for p in folder.iterdir() if not p.name.startswith(".") and _is_trace(p)), key=_natural)
+    visible = (path for path in folder.iterdir() if not path.name.startswith("."))
+    found = sorted((path for path in visible if path.name.endswith(_TRACE_NAMES) or is_trace(path)), key=_natural)
     if not found:
         raise InputError(
             "a folder without any trace", file=folder.name, next_step="give the folder with the ranks' traces"
@@ -31,12 +36,14 @@ def _inside(folder: Path) -> list[Path]:
     return found
 
 
-def _is_trace(path: Path) -> bool:
-    try:
-        identify(path)
-    except InputError:
-        return False
-    return True
+def _without_twins(files: list[Path]) -> list[Path]:
+    """The export takes the place of its report, as it need not be made again, unless the report is newer."""
+    given, dropped = set(files), set[Path]()
+    for report in (file for file in files if file.suffix == _REPORT):
+        export = report.with_suffix(_EXPORT)
+        if export in given and is_trace(export) and is_trace(report):
+            dropped.add(export if export.stat().st_mtime < report.stat().st_mtime else report)
+    return [file for file in files if file not in dropped]
 
 
 def _natural(path: Path) -> list[tuple[int, str]]:

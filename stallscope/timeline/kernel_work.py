@@ -66,7 +66,9 @@ class _Spent(NamedTuple):
 
 def _spent(same: Groups, length: Int64Array, inside: npt.NDArray[np.bool_]) -> _Spent:
     launches, total = same.sizes(), same.sums(length)
-    apart = (length - (total / launches)[same.of]) ** 2
+    apart = picked(total / launches, same.of)
+    np.subtract(length, apart, out=apart)
+    np.square(apart, out=apart)
     variance = np.bincount(same.of, weights=apart, minlength=len(launches)) / np.maximum(launches - 1, 1)
     steps = Groups(same.of[inside], same.first)
     return _Spent(launches, total, steps.sizes(), steps.sums(length[inside]), np.sqrt(variance))

@@ -12,9 +12,10 @@ from stallscope.model.columns import NO_ROW
 from stallscope.model.events import FRAMEWORK_DOMAINS, NvtxRanges
 from stallscope.model.names import Names
 from stallscope.timeline.calls import ThreadClock
-from stallscope.timeline.grouping import grouped_order, groups
+from stallscope.timeline.grouping import groups, regrouping
 from stallscope.timeline.intervals import Int64Array, IntervalSet, positions, union
 from stallscope.timeline.native import halves, sweeps, words
+from stallscope.timeline.rows import RowArray, picked
 
 # Domains in which tools and libraries annotate themselves: they are no part of the user's nesting.
 TOOL_DOMAINS = r"(?i)^(nccl|cccl|cub|thrust|gil trace|cublas|cudnn|cusolver|cusparse|tsl|rmm|libcudf|legate|ucx)"
@@ -42,39 +43,41 @@ class RangeTree:
     """Push/pop ranges of all threads as forests; queries are arrays of (thread, time)."""
 
     def __init__(self, ranges: NvtxRanges, names: Names, process_of_thread: npt.NDArray[np.int32]) -> None:
-        own = ~names.matching(TOOL_DOMAINS)[ranges.domain] if len(ranges) else np.empty(0, np.bool_)
-        order = np.flatnonzero(own)
-        times = ranges.start_ns[order], ranges.end_ns[order]
-        order = order[grouped_order(ranges.thread[order], *times, longest_first=True)]
-        self._clock = ThreadClock.of(*times)
-        self._nest(ranges.take(order))
+        own = ~names.matching(TOOL_DOMAINS)[ranges.domain]
+        found = ranges if own.all() else ranges.take(own)
+        order = regrouping(found.thread, found.start_ns, found.end_ns, longest_first=True)
+        self._clock = ThreadClock.of(found.start_ns, found.end_ns)
+        self._nest(found if order is None else found.take(order))
         if self._depth.max(initial=0) >= MAX_NESTING:
             self._nest(self.ranges.take(self._depth < MAX_NESTING))
         self._main = _annotated_threads(self.ranges, process_of_thread)
-        recorded = names.matching(FRAMEWORK_DOMAINS)[self.ranges.domain] if len(order) else np.empty(0, np.bool_)
-        self._annotations = np.flatnonzero(~recorded)
+        self._annotates = ~names.matching(FRAMEWORK_DOMAINS)[self.ranges.domain]
 
     def _nest(self, ranges: NvtxRanges) -> None:
         self.ranges = ranges
-        self._starts = self._clock.place(ranges.thread, ranges.start_ns)
-        self.parent, self._depth = nesting(self._starts, self._clock.place(ranges.thread, ranges.end_ns))
+        self.parent, self._depth = nesting(*self._line(ranges))
 
-    def innermost(self, thread: npt.NDArray[np.int32], times: Int64Array) -> Int64Array:
+    def _line(self, ranges: NvtxRanges) -> tuple[Int64Array, Int64Array]:
+        """Starts and ends on one line for all threads."""
+        return self._clock.place(ranges.thread, ranges.start_ns), self._clock.place(ranges.thread, ranges.end_ns)
+
+    def innermost(self, thread: npt.NDArray[np.int32], times: Int64Array) -> RowArray:
         """Row of the innermost range open on the thread at the time, or NO_ROW."""
         if not len(self.ranges):
-            return np.full(len(times), NO_ROW, np.int64)
+            return np.full(len(times), NO_ROW, np.int32)
         native, ranges = sweeps(), self.ranges
         if native is None:
             return self._innermost(thread, times)
-        columns = halves(ranges.thread), words(ranges.start_ns), words(ranges.end_ns), words(self.parent)
-        found = np.empty(len(times), np.int64)
+        columns = halves(ranges.thread), words(ranges.start_ns), words(ranges.end_ns), self.parent
+        found = np.empty(len(times), np.int32)
         threads = int(ranges.thread[-1]) + 1
         native("innermost", *columns, len(ranges), threads, halves(thread), words(times), len(times), found)
         return found
 
-    def _innermost(self, thread: npt.NDArray[np.int32], times: Int64Array) -> Int64Array:
-        row = np.searchsorted(self._starts, self._clock.key(thread, times), side="right") - 1
-        row = np.where((thread == NO_ROW) | (row < 0), NO_ROW, row).astype(np.int64)
+    def _innermost(self, thread: npt.NDArray[np.int32], times: Int64Array) -> RowArray:
+        starts, _ = self._line(self.ranges)
+        last = np.searchsorted(starts, self._clock.key(thread, times), side="right") - 1
+        row: RowArray = np.where((thread == NO_ROW) | (last < 0), NO_ROW, last).astype(np.int32)
         row[(row != NO_ROW) & (self.ranges.thread[row] != thread)] = NO_ROW
         pending = np.flatnonzero((row != NO_ROW) & (self.ranges.end_ns[row] <= times))
         while len(pending):  # as many rounds as ranges nest
@@ -85,7 +88,7 @@ class RangeTree:
 
     def at(
         self, thread: npt.NDArray[np.int32], process: npt.NDArray[np.int32], times: Int64Array
-    ) -> tuple[Int64Array, npt.NDArray[np.bool_]]:
+    ) -> tuple[RowArray, npt.NDArray[np.bool_]]:
         """Innermost range, and whether it is another thread's (same process, same moment).
 
         PyTorch's autograd thread launches the backward pass under the main thread's ranges; the flag marks such paths.
@@ -106,21 +109,21 @@ class RangeTree:
             row = int(self.parent[row])
         return tuple(reversed(names))
 
-    def path_ids(self, rows: Int64Array) -> Int64Array:
+    def path_ids(self, rows: RowArray) -> npt.NDArray[np.int32]:
         """A small integer for the path of each row, 0 for NO_ROW; ranges with the same path share it."""
-        return np.where(rows == NO_ROW, 0, self._paths[rows])
+        return np.where(rows == NO_ROW, 0, picked(self._paths, np.maximum(rows, 0)))
 
     @cached_property
-    def _paths(self) -> Int64Array:
+    def _paths(self) -> npt.NDArray[np.int32]:
         """Path id of every range, level by level: the parent's id and the own name make the id."""
-        ids = np.zeros(max(len(self.ranges), 1), np.int64)
+        ids = np.zeros(max(len(self.ranges), 1), np.int32)
         used = 1
         for level in range(int(self._depth.max(initial=NO_ROW)) + 1):
             rows = np.flatnonzero(self._depth == level)
-            above = ids[self.parent[rows]] if level else np.zeros(len(rows), np.int64)
-            key = above * (1 << 31) + self.ranges.name[rows]
+            above = ids[self.parent[rows]] if level else np.zeros(len(rows), np.int32)
+            key = above.astype(np.int64) * (1 << 31) + self.ranges.name[rows]
             same = groups(key)
-            rank = np.empty(len(same.first), np.int64)
+            rank = np.empty(len(same.first), np.int32)
             rank[np.argsort(key[same.first])] = np.arange(used, used + len(rank))
             ids[rows] = rank[same.of]
             used += len(rank)
@@ -152,30 +155,30 @@ class RangeTree:
                 best = (covered, found)
         return best[1] if best else None
 
-    def _outermost_annotations(self) -> Int64Array:
+    def _outermost_annotations(self) -> npt.NDArray[np.intp]:
         """Annotations inside no other annotation; operators and Python frames around them do not count."""
-        rows = self._annotations
-        ends = self._clock.place(self.ranges.thread[rows], self.ranges.end_ns[rows])
-        outermost: Int64Array = rows[nesting(self._starts[rows], ends)[0] == NO_ROW]
+        rows = np.flatnonzero(self._annotates)
+        parent, _ = nesting(*self._line(self.ranges.take(rows)))
+        outermost: npt.NDArray[np.intp] = rows[parent == NO_ROW]
         return outermost
 
 
-def nesting(starts: Int64Array, ends: Int64Array) -> tuple[Int64Array, Int64Array]:
+def nesting(starts: Int64Array, ends: Int64Array) -> tuple[RowArray, npt.NDArray[np.int32]]:
     """Row of the range around each (sorted by start, longest first) or NO_ROW, and how many rows lead from it up."""
     native = sweeps()
     if native is None:
         return _nesting(starts, ends)
-    parent, depth = np.empty(len(starts), np.int64), np.empty(len(starts), np.int64)
+    parent, depth = np.empty(len(starts), np.int32), np.empty(len(starts), np.int32)
     native("nesting", words(starts), words(ends), len(starts), parent, depth)
     return parent, depth
 
 
-def _nesting(starts: Int64Array, ends: Int64Array) -> tuple[Int64Array, Int64Array]:
+def _nesting(starts: Int64Array, ends: Int64Array) -> tuple[RowArray, npt.NDArray[np.int32]]:
     """Properly nested ranges are solved level by level; ranges that cross (start/end ranges may) need a stack."""
     if (ends <= starts).any():  # ended where they begin: counting ends cannot tell whether that was before
         return _nesting_by_stack(starts, ends)
     depth = _depths(starts, ends)
-    parent = np.full(len(starts), NO_ROW, np.int64)
+    parent = np.full(len(starts), NO_ROW, np.int32)
     above = np.flatnonzero(depth == 0)
     for level in range(1, int(depth.max(initial=0)) + 1):
         rows = np.flatnonzero(depth == level)
@@ -186,14 +189,14 @@ def _nesting(starts: Int64Array, ends: Int64Array) -> tuple[Int64Array, Int64Arr
     return (parent, depth) if nested.all() else _nesting_by_stack(starts, ends)
 
 
-def _depths(starts: Int64Array, ends: Int64Array) -> Int64Array:
+def _depths(starts: Int64Array, ends: Int64Array) -> npt.NDArray[np.int32]:
     """Number of earlier ranges still open where each begins."""
     ended = positions(np.sort(ends, kind="stable"), starts, "right")
-    return np.arange(len(starts), dtype=np.int64) - ended
+    return (np.arange(len(starts)) - ended).astype(np.int32)
 
 
-def _nesting_by_stack(starts: Int64Array, ends: Int64Array) -> tuple[Int64Array, Int64Array]:
-    parent, depth = np.full(len(starts), NO_ROW, np.int64), np.zeros(len(starts), np.int64)
+def _nesting_by_stack(starts: Int64Array, ends: Int64Array) -> tuple[RowArray, npt.NDArray[np.int32]]:
+    parent, depth = np.full(len(starts), NO_ROW, np.int32), np.zeros(len(starts), np.int32)
     stack: list[int] = []
     stops = ends.tolist()
     for row, start in enumerate(starts.tolist()):

@@ -352,9 +352,9 @@ void stallscope_claim(
 }
 
 /* Row of the range around each (by start, longest first), NO_ROW for none, and how many lead up from it. */
-void stallscope_nesting(const int64_t *starts, const int64_t *ends, int64_t count, int64_t *parent, int64_t *depth) {
-    int64_t open = NO_ROW;
-    for (int64_t i = 0; i < count; i++) {
+void stallscope_nesting(const int64_t *starts, const int64_t *ends, int64_t count, int32_t *parent, int32_t *depth) {
+    int32_t open = NO_ROW;
+    for (int32_t i = 0; i < count; i++) {
         while (open != NO_ROW && ends[open] <= starts[i]) open = parent[open];
         parent[i] = open;
         depth[i] = open == NO_ROW ? 0 : depth[open] + 1;
@@ -364,8 +364,8 @@ void stallscope_nesting(const int64_t *starts, const int64_t *ends, int64_t coun
 
 /* Innermost range open on a thread at a time, or NO_ROW; ranges are by (thread, start), longest first. */
 int stallscope_innermost(
-    const int32_t *thread, const int64_t *starts, const int64_t *ends, const int64_t *parent, int64_t count,
-    int32_t threads, const int32_t *asked, const int64_t *times, int64_t queries, int64_t *found
+    const int32_t *thread, const int64_t *starts, const int64_t *ends, const int32_t *parent, int64_t count,
+    int32_t threads, const int32_t *asked, const int64_t *times, int64_t queries, int32_t *found
 ) {
     rows_of *rows = rows_by_thread(thread, count, threads);
     if (!rows) return NO_MEMORY;
@@ -376,7 +376,7 @@ int stallscope_innermost(
         int64_t row = rows[t].hint = near(starts, rows[t].first, rows[t].after, rows[t].hint, times[q], 1);
         row = row > rows[t].first ? row - 1 : NO_ROW;
         while (row != NO_ROW && ends[row] <= times[q]) row = parent[row];
-        found[q] = row;
+        found[q] = (int32_t)row;
     }
     free(rows);
     return 0;

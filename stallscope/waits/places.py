@@ -43,7 +43,7 @@ def places(timeline: Timeline, claims: Claims, owned_ns: Int64Array) -> tuple[Pl
 class _Distinct(NamedTuple):
     """Distinct places in the order in which they first come: path, borrowed, call, kernel and thread are the keys."""
 
-    innermost: Int64Array
+    innermost: RowArray
     keys: tuple[npt.NDArray[Any], ...]
     waited: Int64Array
     counts: Int64Array

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import os
 import sys
 from functools import partial
 from pathlib import Path
@@ -11,6 +12,7 @@ import pytest
 
 from stallscope.api import Options, analyze
 from stallscope.errors import InputError, ToolMissingError, UsageError
+from stallscope.ingest.nsys_sqlite import MAGIC
 from stallscope.ingest.open import OpenOptions
 from stallscope.ranks import cluster, compare_ranks, rank_files
 from stallscope.ranks.task import examine_file
@@ -79,6 +81,38 @@ def test_folders_are_read_in_natural_order_and_empty_ones_refused(tmp_path: Path
         rank_files([tmp_path / "empty"])
 
 
+def test_other_json_in_a_folder_is_no_rank(folder: Path) -> None:
+    (folder / "report.json").write_text(analyze([folder], OPTIONS).to_json())
+    (folder / "budgets.json.gz").write_bytes(gzip.compress(b'{"alloc.sync": "5%"}'))
+    header = {"schemaVersion": 1, "distributedInfo": {"pg_config": ["group"] * 20_000}, "traceEvents": events(3)}
+    (folder / "rank3.json").write_text(json.dumps(header))
+    (folder / "kernels.csv").write_text(
+        '"ID","Process ID","Process Name","Host Name","Kernel Name","Context","Stream"\n'
+    )
+    names = [path.name for path in rank_files([folder])]
+    assert names == [*(f"rank{rank}.pt.trace.json.gz" for rank in range(3)), "rank3.json"]
+
+
+def test_a_damaged_rank_in_a_folder_is_told_of(folder: Path) -> None:
+    (folder / "rank3.pt.trace.json.gz").write_bytes(b"")
+    notes = analyze([folder], OPTIONS).capture.notes
+    assert [note.id for note in notes if "rank3.pt.trace.json.gz" in note.message] == ["env.failed_rank"]
+
+
+def test_a_report_and_its_export_are_one_rank(tmp_path: Path) -> None:
+    report, export = tmp_path / "rank0.nsys-rep", tmp_path / "rank0.sqlite"
+    report.write_bytes(b"NVIDIA Tegra Profiler Report 2023@4@4@54-1v0.")
+    other = tmp_path / "rank1.sqlite"
+    for database in (export, other):
+        database.write_bytes(MAGIC)
+    os.utime(report, (1_000, 1_000))
+    assert rank_files([tmp_path]) == rank_files([report, export, other]) == [export, other]
+    os.utime(export, (500, 500))
+    assert rank_files([tmp_path]) == [report, other]
+    export.write_bytes(b"")
+    assert rank_files([tmp_path]) == [report, other]
+
+
 @pytest.mark.filterwarnings("default")
 def test_processes_a_scheduler_and_this_process_say_the_same(folder: Path) -> None:
     distributed = pytest.importorskip("distributed")
@@ -107,6 +141,7 @@ def test_a_scheduler_needs_dask_and_several_ranks_do_not(folder: Path, monkeypat
     examine, paths = partial(examine_file, options=OPTIONS), rank_files([folder])
     with pytest.raises(ToolMissingError, match="Dask"):
         compare_ranks(paths, examine, scheduler="tcp://127.0.0.1:1")
+    monkeypatch.setattr(cluster, "unpacked_bytes", lambda _: 1 << 30)  # worth processes, if there were Dask
     assert len(compare_ranks(paths, examine).devices) == 3
 
 
