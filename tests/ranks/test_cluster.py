@@ -137,7 +137,8 @@ def test_no_scheduler_is_a_usage_error(folder: Path, monkeypatch: pytest.MonkeyP
 
 def test_a_scheduler_needs_dask_and_several_ranks_do_not(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cluster, "_has_dask", lambda: False)
-    monkeypatch.setitem(sys.modules, "distributed", None)
+    for module in ("distributed", "distributed.system"):
+        monkeypatch.setitem(sys.modules, module, None)
     examine, paths = partial(examine_file, options=OPTIONS), rank_files([folder])
     with pytest.raises(ToolMissingError, match="Dask"):
         compare_ranks(paths, examine, scheduler="tcp://127.0.0.1:1")
