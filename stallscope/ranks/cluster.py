@@ -45,8 +45,8 @@ def examine_all(
     `ToolMissingError` when one is asked for without Dask.
     """
     if scheduler is None:
-        count = 1 if not _has_dask() else local_workers(paths) if workers is None else workers
-        if count <= 1 or len(paths) == 1:
+        count = local_workers(paths) if workers is None else workers
+        if count <= 1 or len(paths) == 1 or not _has_dask():
             yield from ((position, report_rank(examine, path)) for position, path in enumerate(paths))
             return
         with local_client(count) as client:
@@ -59,9 +59,9 @@ def examine_all(
 
 
 def local_workers(paths: Sequence[Path]) -> int:
-    """How many local processes pay off and fit into memory."""
+    """How many local processes pay off and fit into memory; without Dask there is only this one."""
     sizes = [unpacked_bytes(path) for path in paths]
-    if sum(sizes) < WORTH_PROCESSES_BYTES:
+    if sum(sizes) < WORTH_PROCESSES_BYTES or not _has_dask():
         return 1
     fitting = int(free_bytes() * MEMORY_SHARE // (BASE_BYTES + PER_TEXT_BYTE * max(sizes)))
     return max(min(_cores(), fitting, len(paths)), 1)

@@ -109,6 +109,13 @@ class Timeline:
         return find_gaps(self.operations, self.launch, self.calls, self.from_graph)
 
     @cached_property
+    def gap_before(self) -> RowArray:
+        """Row in `gaps` of the gap that each operation ends, or NO_ROW."""
+        found = np.full(len(self.operations), NO_ROW, np.int32)
+        found[self.gaps.after] = np.arange(len(self.gaps), dtype=np.int32)
+        return found
+
+    @cached_property
     def blocked(self) -> BlockedGaps:
         """Idle time caused by calls that held the launching thread back."""
         pageable = pageable_copy_calls(self.operations, self.launch, self.trace.table(Copies))

@@ -29,9 +29,7 @@ def profiler_part_ns(timeline: Timeline, claims: Claims, rows: Int64Array) -> in
     rows = rows[(claims.operation[rows] != NO_ROW) & (claims.thread[rows] != NO_ROW)]
     if not len(rows) or not len(gaps) or not len(calls):
         return 0
-    gap_before = np.full(len(operations), NO_ROW, np.int32)
-    gap_before[gaps.after] = np.arange(len(gaps), dtype=np.int32)
-    gap = picked(gap_before, claims.operation[rows])
+    gap = picked(timeline.gap_before, claims.operation[rows])
     rows, gap = rows[gap != NO_ROW], gap[gap != NO_ROW]
     begins = np.maximum(operations.start_ns[gaps.before[gap]], gaps.start_ns[gap] - CATCH_UP_NS)
     ends, threads = claims.end_ns[rows], claims.thread[rows]
