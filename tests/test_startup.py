@@ -10,10 +10,13 @@ from pathlib import Path
 import pytest
 from processor_time import processor_s
 
+from stallscope.ingest.sqlite_library import library
+
 HEAVY = {
     "adbc_driver_sqlite", "dash", "distributed", "jinja2", "numpy", "pandas", "plotly", "polars", "pyarrow", "pynvml",
     "rich.console", "sqlite3", "sqlite_utils", "torch",
 }  # fmt: skip
+FRAMES = {"adbc_driver_sqlite", "pandas", "polars", "pyarrow"}
 LIMIT_S = 0.25
 PROBE = """
 import json, sys
@@ -45,6 +48,13 @@ def test_reading_a_report_imports_no_data_engine(tmp_path: Path) -> None:
         '{"schema_version": "1.0", "sources": [{"name": "t", "sha256": "0", "format": "nsys-sqlite"}]}', "utf-8"
     )
     assert not modules_after("report", str(document), "--format", "json") & (HEAVY - {"rich.console"})
+
+
+@pytest.mark.skipif(library() is None, reason="without the page decoder exports are read through Arrow and polars")
+def test_an_export_is_analyzed_without_data_frames() -> None:
+    """A third of what the analysis of a small trace takes would be the import of polars."""
+    export = Path(__file__).parent.parent / "sample_traces" / "alloc" / "cached.sqlite"
+    assert not modules_after("analyze", str(export), "--no-cache", "--format", "json") & FRAMES
 
 
 def test_importing_the_package_imports_nothing_heavy() -> None:

@@ -58,7 +58,7 @@ def with_replay(analysis: Analysis, timeline: Timeline, charges: Charges) -> Ana
 
 
 def _lookups(timeline: Timeline) -> int:
-    streams = len(timeline.operations.frame.select("process", "context", "stream").unique())
+    streams = len(timeline.stream_order.keys)
     waiting = int(np.isin(timeline.calls.kind, (*SYNCS, *ALLOCATOR)).sum())
     return streams * (waiting + CALLS_A_LOOKUP)
 

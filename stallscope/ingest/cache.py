@@ -18,6 +18,7 @@ from typing import Any, get_type_hints
 import msgspec
 import polars as pl
 
+from stallscope.ingest.content_hash import blake2, content_sha256
 from stallscope.model import events
 from stallscope.model.columns import Table
 from stallscope.model.names import Names
@@ -154,16 +155,6 @@ def passing_place() -> Iterator[Path]:
         yield Path(folder) / "export.sqlite"
 
 
-def content_sha256(paths: list[Path]) -> str:
-    """SHA-256 of one file's bytes; of several files, of their names and hashes."""
-    if len(paths) == 1:
-        return _sha256(paths[0])
-    whole = hashlib.sha256()
-    for path in sorted(paths):
-        whole.update(f"{path.name}\0{_sha256(path)}\n".encode())
-    return whole.hexdigest()
-
-
 @lru_cache(maxsize=1)
 def reader_version() -> str:
     """Changes with every change of the code that reads traces or of the tables it fills."""
@@ -176,7 +167,7 @@ def reader_version() -> str:
 
 def _load(entry: Path) -> Trace:
     header = msgspec.json.decode((entry / _HEADER).read_bytes(), type=_Header)
-    if any(_blake2(entry / file) != digest for file, digest in header.files.items()):
+    if any(blake2(entry / file) != digest for file, digest in header.files.items()):
         raise ValueError("a column file changed")
     hints = get_type_hints(Trace)
     fields = {name: msgspec.json.decode(raw, type=hints[name]) for name, raw in header.trace.items()}
@@ -192,7 +183,7 @@ def _store(entry: Path, trace: Trace) -> None:
         frame.write_parquet(entry / f"{name}.parquet", compression="zstd", compression_level=1, statistics=False)
     plain = {field.name: getattr(trace, field.name) for field in dataclasses.fields(trace)}
     header = _Header(
-        files={f"{name}.parquet": _blake2(entry / f"{name}.parquet") for name in frames},
+        files={f"{name}.parquet": blake2(entry / f"{name}.parquet") for name in frames},
         trace={name: _raw(value) for name, value in plain.items() if name not in {"names", "tables"}},
     )
     (entry / _HEADER).write_bytes(msgspec.json.encode(header))
@@ -212,22 +203,6 @@ def _identity(paths: list[Path]) -> str:
             )
         )
     return digest.hexdigest()
-
-
-def _sha256(path: Path) -> str:
-    return _digest(path, hashlib.sha256())
-
-
-def _blake2(path: Path) -> str:
-    return _digest(path, hashlib.blake2b(digest_size=_DIGEST_BYTES))
-
-
-def _digest(path: Path, digest: Any) -> str:
-    with path.open("rb") as file:
-        while block := file.read(1 << 20):
-            digest.update(block)
-    found: str = digest.hexdigest()
-    return found
 
 
 def _made(folder: Path) -> Path:

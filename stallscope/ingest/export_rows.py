@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-import polars as pl
 
 from stallscope.ingest.nsys_source import BOUNDS, Kind
 from stallscope.ingest.packing import narrow
@@ -110,21 +109,20 @@ class Rows:
             column = coded(column)
         return Codes(column.values, column.distinct or (), self.index)
 
-    def frame(self, *names: str) -> pl.DataFrame:
-        """The columns as a polars frame, without a value where it is missing."""
-        return pl.DataFrame([self._series(name) for name in names or self.columns])
+    def records(self, *names: str) -> list[tuple[Any, ...]]:
+        """A tuple a row, with None where a value is missing; for few rows."""
+        return list(zip(*(self._objects(name) for name in names or self.columns), strict=True))
 
-    def _series(self, name: str) -> pl.Series:
+    def _objects(self, name: str) -> list[Any]:
         column = self.columns[name]
         if column.distinct is not None:
-            kind = pl.String() if isinstance(next(iter(column.distinct), 0), str) else pl.Int64()
-            codes = pl.Series(name, _taken(column.values, self.index))
-            distinct = pl.Series(name, column.distinct, dtype=kind)
-            return distinct.gather(codes.replace(NO_CODE, None))
-        whole, missing = pl.Series(name, self.values(name)), self.missing(name)
-        if missing is None or not missing.any():
-            return whole
-        return pl.select(pl.when(pl.Series(~missing)).then(whole)).to_series().alias(name)
+            found = [*column.distinct, None]  # NO_CODE is the last one
+            return [found[code] for code in _taken(column.values, self.index).tolist()]
+        values: list[Any] = self.values(name).tolist()
+        missing = self.missing(name)
+        if missing is None:
+            return values
+        return [None if lacks else value for value, lacks in zip(values, missing.tolist(), strict=True)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -225,15 +223,9 @@ def paired(left: Codes, right: Codes) -> Codes:
     return Codes(pairs.values, [(left.distinct[a], right.distinct[b]) for a, b in places])
 
 
-def rows_of(frame: pl.DataFrame, kinds: Mapping[str, Kind]) -> Rows:
-    """The columns of a polars frame in the form that their kinds ask for."""
-    columns = {name: _column(frame.get_column(name), kind) for name, kind in kinds.items()}
-    return Rows(columns, frame.height)
-
-
 def absent(kind: Kind, rows: int) -> Column:
     """A column that the export does not have."""
-    if kind in {"key", "name"}:
+    if kind in {"key", "name", "text"}:
         return Column(np.full(rows, NO_CODE, np.int32), distinct=())
     dtype = np.int32 if kind in BOUNDS else np.float64 if kind == "float" else np.int64
     return Column(np.zeros(rows, dtype), np.ones(rows, np.bool_) if kind in {"int", "float"} else None)
@@ -241,26 +233,14 @@ def absent(kind: Kind, rows: int) -> Column:
 
 def coded(column: Column) -> Column:
     """The column with codes instead of its values."""
+    import polars as pl
+
     present = column.values if column.missing is None else column.values[~column.missing]
-    distinct = np.sort(pl.Series(present).unique().to_numpy())
+    distinct = np.sort(pl.Series(present).unique().to_numpy())  # by hashing: few of many rows differ
     codes = np.searchsorted(distinct, column.values).astype(np.int32)
     if column.missing is not None:
         codes[column.missing] = NO_CODE
     return Column(codes, distinct=distinct.tolist())
-
-
-def _column(series: pl.Series, kind: Kind) -> Column:
-    if kind in {"text", "name"}:
-        texts = series.fill_null("")
-        distinct = texts.unique(maintain_order=True)
-        places = pl.Series(range(len(distinct)), dtype=pl.Int32)
-        codes = texts.replace_strict(distinct, places, return_dtype=pl.Int32) if len(distinct) else places
-        return Column(codes.to_numpy(), distinct=distinct.to_list())
-    missing = series.is_null().to_numpy() if series.null_count() else None
-    if kind in BOUNDS:
-        return Column(series.fill_null(0).clip(*BOUNDS[kind]).cast(pl.Int32).to_numpy())
-    column = Column(series.fill_null(0).to_numpy(), None if kind == "zero" else missing)
-    return coded(column) if kind == "key" else column
 
 
 def _translated(codes: Array, index: Index | None, table: Array) -> Array:

@@ -9,12 +9,14 @@ from collections import Counter
 from pathlib import Path
 
 from stallscope.errors import InputError
-from stallscope.ingest.nsys_columnar import SUFFIXES
 from stallscope.ingest.nsys_sqlite import MAGIC as SQLITE
 from stallscope.model.analysis import SourceFormat
 
 NSYS_REPORT = b"NVIDIA Tegra Profiler Report "
 NSYS_FORMATS: tuple[SourceFormat, ...] = ("nsys-rep", "nsys-sqlite", "nsys-parquet", "nsys-arrow")
+SUFFIXES = (".parquet", ".arrow")
+"""Of the files in a folder that `nsys export` wrote."""
+
 _NCU_REPORT = b"NVR\x00"
 _GZIP = b"\x1f\x8b"
 _SAMPLE_BYTES = 1 << 16

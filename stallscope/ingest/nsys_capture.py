@@ -106,11 +106,11 @@ def diagnostics(source: ExportSource) -> tuple[Diagnostic, ...]:
     table = schema.actual(source.tables, schema.DIAGNOSTICS)
     if table is None:
         return ()
-    rows = source.read(table, {**integers("timestamp", "severity"), "text": "text"}).sort("timestamp")
+    rows = source.records(table, {**integers("timestamp", "severity"), "text": "text"})
     names = {0: "unknown", 1: "info", 2: "warning", 3: "error", 4: "verbose"}
     return tuple(
         Diagnostic(names.get(severity, "unknown"), public(scrubbed(text or "")))
-        for _, severity, text in rows.iter_rows()
+        for _, severity, text in sorted(rows, key=lambda row: (row[0] is not None, row[0] or 0))
     )
 
 
@@ -119,8 +119,8 @@ def origin_ns(source: ExportSource, info: ExportInfo) -> int:
     table = schema.actual(source.tables, schema.SESSION)
     if info.normalized or table is None:
         return 0
-    starts = source.read(table, integers("utcEpochNs")).drop_nulls()
-    return int(starts.item(0, 0)) - info.shift_ns if starts.height else 0
+    starts = [start for (start,) in source.records(table, integers("utcEpochNs")) if start is not None]
+    return int(starts[0]) - info.shift_ns if starts else 0
 
 
 def driver_versions(source: ExportSource) -> tuple[str, str]:
@@ -128,8 +128,8 @@ def driver_versions(source: ExportSource) -> tuple[str, str]:
     table = schema.actual(source.tables, schema.SYSTEM)
     if table is None or not {"name", "value"} <= source.tables[table]:
         return "", ""
-    values = source.read(table, {"name": "text", "value": "text"})
-    known = {name: value for name, value in values.iter_rows() if name in _DRIVERS and value not in {None, "", "0"}}
+    values = source.records(table, {"name": "text", "value": "text"})
+    known = {name: value for name, value in values if name in _DRIVERS and value not in {None, "", "0"}}
     driver, cuda_driver = (_version(known.get(name, "")) for name in _DRIVERS)
     return driver, cuda_driver
 
@@ -148,5 +148,5 @@ def _pairs(source: ExportSource, wanted: tuple[str, ...]) -> Iterable[tuple[str,
     table = schema.actual(source.tables, wanted)
     if table is None or not {"name", "value"} <= source.tables[table]:
         return ()
-    rows = source.read(table, {"name": "text", "value": "text"}).iter_rows()
+    rows = source.records(table, {"name": "text", "value": "text"})
     return [(name, value or "") for name, value in rows if name is not None]

@@ -8,7 +8,6 @@ from functools import cached_property
 from typing import Literal
 
 import numpy as np
-import polars as pl
 
 from stallscope.ingest.export_rows import Codes
 from stallscope.ingest.nsys_capture import ExportInfo, Requested
@@ -188,6 +187,9 @@ def _node_kernels(evidence: Evidence, launches: frozenset[int]) -> bool:
         return False
     calls = evidence.tables[events.ApiCalls]
     made = np.isin(calls.array("name"), list(launches)) & (calls.read("correlation") != 0)
-    key = ["process", "correlation"]
-    launched = pl.DataFrame({name: calls.read(name)[made] for name in key})
-    return pl.DataFrame({name: kernels.read(name) for name in key}).join(launched, on=key, how="semi").height > 0
+    launched, correlation = calls.read("process")[made], calls.read("correlation")[made]
+    processes, wanted = kernels.read("process"), kernels.read("correlation")
+    return any(
+        bool(np.isin(wanted[processes == process], correlation[launched == process]).any())
+        for process in np.unique(launched)
+    )

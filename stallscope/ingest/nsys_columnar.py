@@ -12,13 +12,14 @@ from stallscope.errors import InputError
 from stallscope.ingest import nsys_schema as schema
 from stallscope.ingest.arrow_checks import sound_frame
 from stallscope.ingest.arrow_messages import unfolded_bytes
-from stallscope.ingest.export_rows import Rows, rows_of
+from stallscope.ingest.export_frames import DTYPES, constant, decoded, rows_of
+from stallscope.ingest.export_rows import Rows
+from stallscope.ingest.identify import SUFFIXES
 from stallscope.ingest.limits import require_plausible
-from stallscope.ingest.nsys_source import DTYPES, PLAIN, Kind, PlainKind, constant, decoded
+from stallscope.ingest.nsys_source import PLAIN, Kind, PlainKind
 
 T = TypeVar("T")
 
-SUFFIXES = (".parquet", ".arrow")
 _EXPORT_AGAIN = "export the report again: nsys export --type parquetdir --force-overwrite true REPORT.nsys-rep"
 
 
@@ -39,10 +40,13 @@ class FolderExport:
 
     def rows(self, table: str, columns: Mapping[str, Kind]) -> Rows:
         """See `ExportSource.rows`."""
-        return rows_of(self.read(table, {name: PLAIN[kind] for name, kind in columns.items()}), columns)
+        return rows_of(self._read(table, {name: PLAIN[kind] for name, kind in columns.items()}), columns)
 
-    def read(self, table: str, columns: Mapping[str, PlainKind]) -> pl.DataFrame:
-        """See `ExportSource.read`."""
+    def records(self, table: str, columns: Mapping[str, PlainKind]) -> list[tuple[Any, ...]]:
+        """See `ExportSource.records`."""
+        return self._read(table, columns).rows()
+
+    def _read(self, table: str, columns: Mapping[str, PlainKind]) -> pl.DataFrame:
         have = self.tables[table]
         present = [name for name in columns if name in have]
         wanted = present or sorted(have)[:1]
@@ -65,7 +69,7 @@ class FolderExport:
         wanted = list(ids)
         if table is None or not wanted:
             return {}
-        rows = self.read(table, {"id": "int", "value": "text"})
+        rows = self._read(table, {"id": "int", "value": "text"})
         return dict(rows.filter(pl.col("id").is_in(wanted)).drop_nulls().iter_rows())
 
     def announce(self, table: str, columns: Mapping[str, Kind]) -> None:

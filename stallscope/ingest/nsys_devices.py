@@ -126,8 +126,10 @@ def _gpus(registry: Registry) -> list[Gpu]:
         "vmId", "id", "cuDevice", "smCount", "l2CacheSize", "memoryBandwidth", "computeMajor", "computeMinor"
     )
     text: dict[str, PlainKind] = {"uuid": "text", "name": "text"}
-    rows = registry.read(table, {**sizes, **text}).drop_nulls("id").sort("id").head(DEVICES)
-    return [_gpu(row) for row in rows.iter_rows(named=True)]
+    columns = {**sizes, **text}
+    rows = [dict(zip(columns, row, strict=True)) for row in registry.records(table, columns)]
+    known = sorted((row for row in rows if row["id"] is not None), key=lambda row: row["id"])
+    return [_gpu(row) for row in known[:DEVICES]]
 
 
 def _gpu(row: dict[str, int | str | None]) -> Gpu:
@@ -153,11 +155,11 @@ def _cuda_devices(registry: Registry) -> list[CudaDevice]:
     if table is None:
         return []
     text: dict[str, PlainKind] = {"uuid": "text"}
-    rows = registry.read(table, {**integers("gpuId", "cudaId", "pid", "numMultiprocessors"), **text})
-    rows = rows.drop_nulls(["cudaId", "pid"]).head(_MOST_PAIRS)
+    rows = registry.records(table, {**integers("gpuId", "cudaId", "pid", "numMultiprocessors"), **text})
+    known = [row for row in rows if row[1] is not None and row[2] is not None]
     return [
         CudaDevice(pid if pid <= 0xFFFFFF else pid_of(pid), cuda, gpu, _uuid(uuid or ""), sms or 0)
-        for gpu, cuda, pid, sms, uuid in rows.iter_rows()
+        for gpu, cuda, pid, sms, uuid in known[:_MOST_PAIRS]
     ]
 
 

@@ -76,8 +76,8 @@ def _metric_names(registry: Registry) -> dict[tuple[int, int], int]:
     if table is None:
         return {}
     text: dict[str, PlainKind] = {"metricName": "text"}
-    rows = registry.read(table, {**integers("typeId", "metricId"), **text})
+    rows = registry.records(table, {**integers("typeId", "metricId"), **text})
     found: dict[tuple[int, int], int] = {}
-    for kind, metric, name in rows.iter_rows():
+    for kind, metric, name in rows:
         found.setdefault((kind, metric), registry.names.intern(name or ""))
     return found

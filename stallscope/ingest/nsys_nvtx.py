@@ -18,7 +18,7 @@ from stallscope.model import events
 _THREAD_BITS = (1 << 24) - 1
 _GIL_DOMAIN = re.compile(r"(python )?gil( trace)?", re.IGNORECASE)
 _WAITING = re.compile(r"wait", re.IGNORECASE)
-_CALL_NUMBERS = r"(, (seq|op_id) = \d+)+"
+_CALL_NUMBERS = re.compile(r"(, (seq|op_id) = \d+)+")
 """PyTorch numbers every call (`aten::mul, seq = 45, op_id = 99`): without the numbers equal operators share a name."""
 
 _NCCL_CALL = re.compile(r"nccl[A-Z]")

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-import polars as pl
 
 from stallscope.ingest import nsys_enums as enums
 from stallscope.ingest import nsys_schema as schema
@@ -77,11 +77,11 @@ class NameBook:
         """Id of a text that was met, else None."""
         return self._known.get(text)
 
-    def of_texts(self, texts: Codes, without: str | None = None) -> Int32Array:
+    def of_texts(self, texts: Codes, without: re.Pattern[str] | None = None) -> Int32Array:
         """Name ids of a text column, the parts that match `without` cut out; no text is the empty name."""
 
         def cut(found: list[str]) -> list[str]:
-            return pl.Series(found, dtype=pl.String).str.replace_all(without, "").to_list() if without else found
+            return [without.sub("", text) for text in found] if without else found
 
         return texts.mapped(self._numbered(texts, cut), 0)
 
@@ -169,9 +169,9 @@ class Registry:
         if table is not None:
             self.source.announce(table, columns)
 
-    def read(self, table: str, columns: Mapping[str, PlainKind]) -> pl.DataFrame:
-        """The same of a small table, as a polars frame."""
-        return self.source.read(table, columns)
+    def records(self, table: str, columns: Mapping[str, PlainKind]) -> list[tuple[Any, ...]]:
+        """The same of a small table, a tuple a row."""
+        return self.source.records(table, columns)
 
     def _share(self) -> float:
         total = sum(self._weights.values())
@@ -241,5 +241,5 @@ class Registry:
         columns = self.source.tables.get(name, frozenset())
         if not {"id", "name"} <= columns:
             return {}
-        rows = self.source.read(name, {**integers("id"), "name": "text"})
-        return dict(rows.drop_nulls().iter_rows())
+        rows = self.source.records(name, {**integers("id"), "name": "text"})
+        return {number: symbol for number, symbol in rows if number is not None and symbol is not None}

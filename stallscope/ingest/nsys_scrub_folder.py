@@ -10,7 +10,8 @@ from typing import Any
 
 from stallscope.errors import InputError
 from stallscope.ingest import nsys_schema as schema
-from stallscope.ingest.nsys_columnar import SUFFIXES, FolderExport
+from stallscope.ingest.identify import SUFFIXES
+from stallscope.ingest.nsys_columnar import FolderExport
 from stallscope.ingest.nsys_private import (
     STRING_IDS,
     Cleaner,

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Literal, Protocol
-
-import polars as pl
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 if TYPE_CHECKING:
     from stallscope.ingest.export_rows import Rows
@@ -28,8 +26,6 @@ PLAIN: dict[Kind, PlainKind] = {
     "zero": "int", "size": "int", "int32": "int", "key": "int", "name": "text",
 }  # fmt: skip
 
-DTYPES: dict[PlainKind, pl.DataType] = {"int": pl.Int64(), "float": pl.Float64(), "text": pl.String()}
-
 
 class ExportSource(Protocol):
     """One export, opened read-only.
@@ -41,8 +37,8 @@ class ExportSource(Protocol):
     def tables(self) -> Mapping[str, frozenset[str]]:
         """Table name → column names, as this exporter wrote them."""
 
-    def read(self, table: str, columns: Mapping[str, PlainKind]) -> pl.DataFrame:
-        """The wanted columns of one table in file order; a column that the table lacks comes back null.
+    def records(self, table: str, columns: Mapping[str, PlainKind]) -> list[tuple[Any, ...]]:
+        """The wanted columns of a small table, a tuple a row in file order; what is missing comes back as None.
 
         Integers are signed 64 bit (ids above 2^63 wrap, as SQLite stores them), bytes that are not UTF-8 are replaced.
         """
@@ -71,21 +67,3 @@ def integers(*names: str) -> dict[str, PlainKind]:
 def wanted(kind: Kind, *names: str) -> dict[str, Kind]:
     """Column specification of columns of one kind."""
     return dict.fromkeys(names, kind)
-
-
-def constant(name: str, value: int | str | None, dtype: pl.DataType, rows: int) -> pl.Series:
-    """One value in every row."""
-    filled: pl.Series = pl.Series(name, [value], dtype=dtype).new_from_index(0, rows)
-    return filled
-
-
-def decoded(column: pl.Series) -> pl.Series:
-    """Text of a binary column; bytes that are not UTF-8 become U+FFFD."""
-    text: pl.Series
-    try:
-        text = column.cast(pl.String)
-    except pl.exceptions.ComputeError:
-        distinct = column.drop_nulls().unique()
-        repaired = pl.Series([bytes(raw).decode("utf-8", "replace") for raw in distinct], dtype=pl.String)
-        text = column.replace_strict(distinct, repaired, default=None, return_dtype=pl.String)
-    return text

@@ -5,19 +5,22 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Iterable, Mapping
 from contextlib import ExitStack
+from functools import cached_property
 from pathlib import Path
-from typing import Any, NoReturn, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
-import polars as pl
+import numpy as np
 
 from stallscope.errors import InputError
 from stallscope.ingest import nsys_schema as schema
-from stallscope.ingest.export_rows import Rows, absent, rows_of
+from stallscope.ingest.export_rows import Rows, absent
 from stallscope.ingest.limits import TEXT_BYTES
-from stallscope.ingest.nsys_arrow_query import ArrowQuery, RowRange, row_ranges
-from stallscope.ingest.nsys_source import DTYPES, PLAIN, Kind, PlainKind, constant
+from stallscope.ingest.nsys_source import Kind, PlainKind
 from stallscope.ingest.sqlite_connection import BoundedConnection, quoted
 from stallscope.ingest.sqlite_pages import SqlitePages
+
+if TYPE_CHECKING:
+    from stallscope.ingest.sqlite_query import SqliteQueries
 
 KindT = TypeVar("KindT", bound=Kind)
 
@@ -39,8 +42,6 @@ class SqliteExport:
         with ExitStack() as opened:
             self._connection: BoundedConnection = self._guarded(lambda: BoundedConnection(path, uri))
             opened.callback(self._connection.close)
-            self._arrow = ArrowQuery(uri)
-            opened.callback(self._arrow.close)
             self._pages = SqlitePages(path, self._connection.sqlite)
             opened.callback(self._pages.close)
             self.tables: Mapping[str, frozenset[str]] = self._guarded(self._inspect)
@@ -50,17 +51,20 @@ class SqliteExport:
                     file=self._file,
                     next_step="give the .nsys-rep report, or the .sqlite file of nsys export --type sqlite",
                 )
+            self._uri = uri
             self._opened = opened.pop_all()
 
-    def read(self, table: str, columns: Mapping[str, PlainKind]) -> pl.DataFrame:
-        """See `ExportSource.read`."""
-        present = self._present(table, columns)
-        if not present:
-            return self._nulls(table, columns)
-        decoded = self._decoded(table, present)
-        parts = self._queried(table, present) if decoded is None else decoded.frame().get_columns()
-        nulls = [pl.lit(None, DTYPES[kind]).alias(name) for name, kind in columns.items() if name not in present]
-        return pl.DataFrame(parts).with_columns(nulls).select(list(columns))
+    @cached_property
+    def _queries(self) -> SqliteQueries:
+        from stallscope.ingest.sqlite_query import SqliteQueries
+
+        queries = SqliteQueries(self._connection, self._uri)
+        self._opened.callback(queries.close)
+        return queries
+
+    def records(self, table: str, columns: Mapping[str, PlainKind]) -> list[tuple[Any, ...]]:
+        """See `ExportSource.records`."""
+        return self.rows(table, columns).records(*columns)
 
     def announce(self, table: str, columns: Mapping[str, Kind]) -> None:
         """See `ExportSource.announce`."""
@@ -75,52 +79,13 @@ class SqliteExport:
         present = self._present(table, columns)
         found = self._decoded(table, present) if present else None
         if found is None:
-            return rows_of(self.read(table, {name: PLAIN[kind] for name, kind in columns.items()}), columns)
+            found = self._guarded(lambda: self._queries.rows(table, present))
         missing = {name: absent(kind, len(found)) for name, kind in columns.items() if name not in present}
         return Rows({**found.columns, **missing}, len(found))
 
     def _decoded(self, table: str, columns: Mapping[str, Kind]) -> Rows | None:
         found: Rows | None = self._guarded(lambda: self._pages.rows(table, columns))
         return found
-
-    def _queried(self, table: str, columns: Mapping[str, PlainKind]) -> list[pl.Series]:
-        numbers = {name: kind for name, kind in columns.items() if kind != "text"}
-        parts = [self._texts(table, name) for name, kind in columns.items() if kind == "text"]
-        if numbers:
-            parts += self._numbers(table, numbers).get_columns()
-        if len({len(part) for part in parts}) > 1:
-            self._damaged(f"{table} has another number of rows each time it is read")
-        return parts
-
-    def _numbers(self, table: str, columns: Mapping[str, PlainKind]) -> pl.DataFrame:
-        wanted = ", ".join(_number(name, kind) for name, kind in columns.items())
-        most = self._connection.file_bytes // len(columns)  # every value takes a byte of its record's header
-        query = f"SELECT {wanted} FROM {quoted(table)} NOT INDEXED"  # noqa: S608 (names come from the file's schema)
-        frame: pl.DataFrame = self._guarded(lambda: self._arrow.run(query, self._ranges(table), most + 1))
-        if frame.height > most:
-            self._damaged(f"{table} claims more rows than fit into the file")
-        return pl.DataFrame([frame.get_column(name).cast(DTYPES[kind]) for name, kind in columns.items()])
-
-    def _texts(self, table: str, name: str) -> pl.Series:
-        column = f"CAST(substr(coalesce({quoted(name)}, ''), 1, {TEXT_BYTES}) AS BLOB)"
-        query = f"SELECT {column} FROM {quoted(table)} NOT INDEXED"  # noqa: S608
-        found: pl.Series = self._guarded(lambda: self._connection.texts(query))
-        return found.alias(name)
-
-    def _ranges(self, table: str) -> list[RowRange]:
-        name = quoted(table)  # two subqueries: each reads one end of the tree, one query of both scans the table
-        query = f"SELECT (SELECT min(rowid) FROM {name}), (SELECT max(rowid) FROM {name})"  # noqa: S608
-        try:
-            first, last = self._connection.rows(query)[0]
-        except sqlite3.OperationalError:  # a table without rowids
-            return []
-        return row_ranges(first, last) if isinstance(first, int) and isinstance(last, int) else []
-
-    def _nulls(self, table: str, columns: Mapping[str, PlainKind]) -> pl.DataFrame:
-        most = self._connection.file_bytes
-        query = f"SELECT count(*) FROM (SELECT 1 FROM {quoted(table)} NOT INDEXED LIMIT {most})"  # noqa: S608
-        rows = self._guarded(lambda: self._connection.rows(query)[0][0])
-        return pl.DataFrame([constant(name, None, DTYPES[kind], rows) for name, kind in columns.items()])
 
     def strings(self, ids: Iterable[int]) -> dict[int, str]:
         """See `ExportSource.strings`."""
@@ -129,8 +94,8 @@ class SqliteExport:
         if table is None or not {"id", "value"} <= self.tables[table]:
             return {}
         if len(pending) > _MANY_IDS:
-            rows = self.read(table, {"id": "int", "value": "text"})
-            return dict(rows.filter(pl.col("id").is_in(pending)).iter_rows())
+            rows = self.rows(table, {"id": "int", "value": "text"})
+            return dict(rows.only(np.isin(rows.values("id"), pending)).records("id", "value"))
         found: dict[int, str] = {}
         for begin in range(0, len(pending), _IDS_A_QUERY):
             part = pending[begin : begin + _IDS_A_QUERY]
@@ -173,19 +138,11 @@ class SqliteExport:
             f"{table} is {what}; nsys export writes plain tables", file=self._file, next_step=_EXPORT_AGAIN
         )
 
-    def _damaged(self, what: str) -> NoReturn:
-        raise InputError(f"damaged SQLite file ({what})", file=self._file, next_step=_EXPORT_AGAIN)
-
     def _guarded(self, work: Any) -> Any:
         try:
             return work()
-        except (sqlite3.Error, OSError, UnicodeDecodeError, pl.exceptions.PolarsError, MemoryError) as error:
+        except (sqlite3.Error, OSError, UnicodeDecodeError, MemoryError) as error:
             raise InputError(f"damaged SQLite file ({error})", file=self._file, next_step=_EXPORT_AGAIN) from error
-
-
-def _number(name: str, kind: PlainKind) -> str:
-    """SQL that always yields one type: the driver fixes a column's type by its first rows."""
-    return f"CAST({quoted(name)} AS {'INTEGER' if kind == 'int' else 'REAL'}) AS {quoted(name)}"
 
 
 def _refuse_unfinished(path: Path, name: str) -> None:

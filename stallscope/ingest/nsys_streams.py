@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-import polars as pl
+from collections.abc import Iterator
+
+import numpy as np
 
 from stallscope.ingest import nsys_enums as enums
 from stallscope.ingest import nsys_schema as schema
@@ -11,39 +13,42 @@ from stallscope.ingest.nsys_source import Kind, wanted
 from stallscope.model import events
 from stallscope.model.events import StreamFlag
 
+_Stream = tuple[int, int, int]
+"""Process index, context id, stream id."""
+
 
 def streams(registry: Registry) -> events.Streams | None:
-    """Created streams and the null stream of each context, of the processes met so far."""
-    parts = [
-        _streams(registry, names, stream, null)
-        for names, stream, null in (
-            (schema.CUDA_STREAMS, "streamId", False),
-            (schema.CUDA_CONTEXTS, "nullStreamId", True),
-            (schema.CUDA_NULL_STREAMS, "streamId", True),
-        )
-    ]
-    found = [part for part in parts if part is not None]
-    if not found:
+    """Created streams and the null stream of each context, of the processes met so far; the last row tells."""
+    tables = (
+        (registry.table(schema.CUDA_STREAMS), "streamId", None),
+        (registry.table(schema.CUDA_CONTEXTS), "nullStreamId", StreamFlag.NULL),
+        (registry.table(schema.CUDA_NULL_STREAMS), "streamId", StreamFlag.NULL),
+    )
+    if all(table is None for table, _, _ in tables):
         return None
-    return events.Streams(pl.concat(found).unique(["process", "context", "stream"], keep="last", maintain_order=True))
+    found: dict[_Stream, tuple[int, int]] = {}
+    for table, stream, flag in tables:
+        for key, kind in _streams(registry, table, stream, flag) if table else ():
+            found.pop(key, None)  # its place is that of its last row
+            found[key] = kind
+    keys, kinds = np.array([*found], np.int64).reshape(-1, 3), np.array([*found.values()], np.int32).reshape(-1, 2)
+    return events.Streams.of(
+        process=keys[:, 0], context=keys[:, 1], stream=keys[:, 2], flag=kinds[:, 0], priority=kinds[:, 1]
+    )
 
 
-def _streams(registry: Registry, names: tuple[str, ...], stream: str, null: bool) -> pl.DataFrame | None:  # noqa: FBT001
-    table = registry.table(names)
-    if table is None:
-        return None
+def _streams(
+    registry: Registry, table: str, stream: str, flag: StreamFlag | None
+) -> Iterator[tuple[_Stream, tuple[int, int]]]:
     columns: dict[str, Kind] = {
         **wanted("int", "processId", "contextId", stream),
         **wanted("int32", "priority"),
         **wanted("key", "flag"),
     }
     rows = registry.rows(table, columns)
-    flag = registry.enum(enums.STREAM_FLAG, rows.codes("flag"), StreamFlag.UNKNOWN)
-    frame = rows.frame("processId", "contextId", stream, "priority")
-    process = pl.Series("process", registry.processes_of_pids(frame.get_column("processId")), dtype=pl.Int32)
-    flags = pl.lit(StreamFlag.NULL.value, pl.Int8) if null else pl.Series(flag)
-    return (
-        frame.with_columns(process, flags.alias("flag"))
-        .drop_nulls(["process", "contextId", stream])
-        .select("process", pl.col("contextId").alias("context"), pl.col(stream).alias("stream"), "flag", "priority")
-    )
+    flags = registry.enum(enums.STREAM_FLAG, rows.codes("flag"), StreamFlag.UNKNOWN).tolist()
+    records = rows.records("processId", "contextId", stream, "priority")
+    processes = registry.processes_of_pids([pid for pid, *_ in records])
+    for process, (_, context, number, priority), said in zip(processes, records, flags, strict=True):
+        if process is not None and context is not None and number is not None:
+            yield (process, context, number), (said if flag is None else flag.value, priority)

@@ -7,14 +7,14 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import msgspec
 
 from stallscope.errors import InputError, ToolMissingError
-from stallscope.ingest.cache import TraceCache, cache_folder, content_sha256, passing_place
+from stallscope.ingest.content_hash import content_sha256
 from stallscope.ingest.identify import identify, unreadable
 from stallscope.ingest.limits import require_sane
-from stallscope.ingest.nsys_columnar import FolderExport
 from stallscope.ingest.nsys_export import Nsys, export, find_nsys, report_version
 from stallscope.ingest.nsys_source import ExportSource
 from stallscope.ingest.nsys_sqlite import SqliteExport
@@ -22,6 +22,9 @@ from stallscope.ingest.nsys_trace import read_trace
 from stallscope.ingest.progress import Progress, silent
 from stallscope.model.analysis import Source, SourceFormat
 from stallscope.model.trace import Trace
+
+if TYPE_CHECKING:
+    from stallscope.ingest.cache import TraceCache
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +80,7 @@ class _NsysInput:
         self._format = format_
         self._options = options
         self._progress = options.progress or silent
-        self._cache = TraceCache(cache_folder(options.cache_dir)) if options.use_cache else None
+        self._cache = _cache(options.cache_dir) if options.use_cache else None
         self._confirm: Callable[[], None] = lambda: None
 
     def open(self) -> Trace:
@@ -112,6 +115,8 @@ class _NsysInput:
         return self._cached(key) or self._read_export(key, sha256, nsys)
 
     def _read_export(self, key: str, sha256: str, nsys: Nsys) -> Trace:
+        from stallscope.ingest.cache import passing_place
+
         with self._cache.export_place(key) if self._cache else passing_place() as target:
             if target.is_file():
                 try:
@@ -146,7 +151,17 @@ class _NsysInput:
         return trace
 
     def _source(self, readable: Path) -> ExportSource:
-        return FolderExport(readable) if readable.is_dir() else SqliteExport(readable, self._path.name)
+        if not readable.is_dir():
+            return SqliteExport(readable, self._path.name)
+        from stallscope.ingest.nsys_columnar import FolderExport
+
+        return FolderExport(readable)
+
+
+def _cache(folder: str | None) -> TraceCache:
+    from stallscope.ingest.cache import TraceCache, cache_folder
+
+    return TraceCache(cache_folder(folder))
 
 
 @contextmanager

@@ -6,10 +6,7 @@ import sqlite3
 from collections.abc import Iterator
 from pathlib import Path
 
-import polars as pl
-
 from stallscope.ingest.limits import TEXT_BYTES
-from stallscope.ingest.nsys_source import decoded
 
 _STEPS_A_CALL = 10_000
 _SPARE_STEPS = 2_000_000
@@ -43,12 +40,9 @@ class BoundedConnection:
         self._allow()
         return self.sqlite.execute(query, arguments).fetchall()
 
-    def texts(self, query: str) -> pl.Series:
-        """The text of a query with one BLOB column, in order; bytes that are not UTF-8 become U+FFFD."""
+    def blobs(self, query: str) -> Iterator[bytes]:
+        """The bytes of a query with one BLOB column, in order."""
         self._allow()
-        return decoded(pl.Series("", list(self._blobs(query)), dtype=pl.Binary))
-
-    def _blobs(self, query: str) -> Iterator[bytes]:
         cursor, budget = self.sqlite.execute(query), 2 * self.file_bytes + TEXT_BYTES
         while batch := cursor.fetchmany(_ROWS_A_BATCH):
             for (text,) in batch:  # substr() of a BLOB without bytes is NULL

@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from threading import Lock
-from typing import Any, ClassVar, Generic, NamedTuple, TypeVar, cast, overload
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, NamedTuple, TypeVar, cast, overload
 
 import numpy as np
 import numpy.typing as npt
-import polars as pl
 from typing_extensions import Self
+
+if TYPE_CHECKING:
+    import polars as pl
 
 T = TypeVar("T", bound=np.generic)
 
@@ -19,14 +21,6 @@ _REPLACING = Lock()
 
 NO_ROW = -1
 """Value of a link column (an index into another table) that points nowhere."""
-
-_POLARS: dict[np.dtype[Any], pl.DataType] = {
-    np.dtype(np.int8): pl.Int8(),
-    np.dtype(np.int32): pl.Int32(),
-    np.dtype(np.int64): pl.Int64(),
-    np.dtype(np.float64): pl.Float64(),
-    np.dtype(np.bool_): pl.Boolean(),
-}
 
 
 class Column(Generic[T]):
@@ -81,11 +75,25 @@ class Table:
         self._frame, self._length, self._arrays, self._pending = content, content.height, {}, {}
 
     def _check(self, frame: pl.DataFrame) -> None:
-        expected = {name: _POLARS[column.dtype] for name, column in self.COLUMNS.items()}
+        expected = self._schema()
         if dict(frame.schema) != expected:
             raise TypeError(f"{type(self).__name__}: columns {dict(frame.schema)} instead of {expected}")
         if any(frame.null_count().row(0)) if frame.width else False:
             raise TypeError(f"{type(self).__name__}: null values in {frame.null_count().to_dicts()[0]}")
+
+    @classmethod
+    def _schema(cls) -> dict[str, pl.DataType]:
+        """The columns as polars types; polars is imported where frames are wanted, which small traces do not."""
+        import polars as pl
+
+        types: dict[type[np.generic], pl.DataType] = {
+            np.int8: pl.Int8(),
+            np.int32: pl.Int32(),
+            np.int64: pl.Int64(),
+            np.float64: pl.Float64(),
+            np.bool_: pl.Boolean(),
+        }
+        return {name: types[column.dtype.type] for name, column in cls.COLUMNS.items()}
 
     @classmethod
     def of(cls, **columns: npt.ArrayLike) -> Self:
@@ -132,8 +140,9 @@ class Table:
     def frame(self) -> pl.DataFrame:
         """The table as a polars frame, made on demand."""
         if self._frame is None:
-            schema = {name: _POLARS[column.dtype] for name, column in self.COLUMNS.items()}
-            self._frame = pl.DataFrame({name: self.array(name) for name in self.COLUMNS}, schema=schema)
+            import polars as pl
+
+            self._frame = pl.DataFrame({name: self.array(name) for name in self.COLUMNS}, schema=self._schema())
         return self._frame
 
     def array(self, name: str) -> npt.NDArray[Any]:

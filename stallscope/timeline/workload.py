@@ -7,10 +7,10 @@ from typing import NamedTuple
 
 import msgspec
 import numpy as np
-import polars as pl
 
 from stallscope.model.events import Copies, CopyKind, MemoryKind
 from stallscope.model.workload import CopyWork, StepSeries, Workload
+from stallscope.timeline.grouping import groups
 from stallscope.timeline.intervals import Int64Array, IntervalSet
 from stallscope.timeline.kernel_work import kernel_work
 from stallscope.timeline.step_bounds import StepBounds, step_bounds
@@ -86,26 +86,19 @@ def _copies(timeline: Timeline) -> tuple[CopyWork, ...]:
     table = timeline.trace.table(Copies)
     if table is None or not len(table):
         return ()
-    keys = ["kind", "source_kind", "target_kind"]
-    grouped = (
-        table.frame.group_by(keys)
-        .agg(
-            pl.len().alias("copies"),
-            pl.col("bytes").sum(),
-            (pl.col("end_ns") - pl.col("start_ns")).sum().alias("time_ns"),
-        )
-        .sort(keys)
-    )
+    same = groups(table.kind, table.source_kind, table.target_kind)
+    counts, moved, time_ns = same.sizes(), same.sums(table.bytes), same.sums(table.end_ns - table.start_ns)
+    kinds = [(int(table.kind[row]), int(table.source_kind[row]), int(table.target_kind[row])) for row in same.first]
     return tuple(
         CopyWork(
-            direction=CopyKind(row["kind"]).name.lower(),
-            source=MemoryKind(row["source_kind"]).name.lower(),
-            target=MemoryKind(row["target_kind"]).name.lower(),
-            copies=row["copies"],
-            bytes=row["bytes"],
-            time_ns=row["time_ns"],
+            direction=CopyKind(kind).name.lower(),
+            source=MemoryKind(source).name.lower(),
+            target=MemoryKind(target).name.lower(),
+            copies=int(counts[group]),
+            bytes=int(moved[group]),
+            time_ns=int(time_ns[group]),
         )
-        for row in grouped.iter_rows(named=True)
+        for (kind, source, target), group in sorted(zip(kinds, range(len(kinds)), strict=True))
     )
 
 

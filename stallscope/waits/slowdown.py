@@ -6,7 +6,6 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
-import polars as pl
 
 from stallscope.timeline.intervals import Int64Array, union
 from stallscope.timeline.operations import OperationKind
@@ -63,18 +62,12 @@ def slowdowns(view: View, neighbour: npt.NDArray[np.bool_], window: DeviceWindow
     kept &= _may_be_slower(signature, length, beside & kept, alone & kept)[signature]
     if not kept.any():
         return []
-    columns = {"signature": signature, "length": length, "beside": beside, "alone": alone}
-    slower = _compared(pl.DataFrame({name: column[kept] for name, column in columns.items()}), minimum)
-    if slower.is_empty():
-        return []
+    slower = _compared(signature[kept], length[kept], beside[kept], minimum)
     wanted = np.zeros(int(signature.max()) + 1, np.bool_)
-    wanted[slower["signature"]] = True
+    wanted[[found for found, _, _ in slower]] = True
     chosen = kept & beside & wanted[signature]
     rows, signature = rows[chosen], signature[chosen]
-    return [
-        Slowdown(rows[signature == found["signature"]], found["alone_ns"], found["beside_ns"])
-        for found in slower.iter_rows(named=True)
-    ]
+    return [Slowdown(rows[signature == found], alone_ns, beside_ns) for found, alone_ns, beside_ns in slower]
 
 
 def _often(
@@ -106,19 +99,23 @@ def _may_be_slower(
     return (above >= 0.75 * counts[0] - 1) | (below >= 0.75 * counts[1] - 1)
 
 
-def _compared(frame: pl.DataFrame, minimum: int) -> pl.DataFrame:
-    alone, beside = pl.col("length").filter("alone"), pl.col("length").filter("beside")
-    return (
-        frame.group_by("signature", maintain_order=True)
-        .agg(
-            alone.median().alias("alone_ns"),
-            beside.median().alias("beside_ns"),
-            alone.quantile(0.75).alias("slow_alone_ns"),
-            beside.quantile(0.25).alias("fast_beside_ns"),
-            pl.min_horizontal(alone.len(), beside.len()).alias("fewest"),
-        )
-        .filter((pl.col("fewest") >= minimum) & (pl.col("fast_beside_ns") > pl.col("slow_alone_ns")))
-    )
+def _compared(
+    signature: RowArray, length: Int64Array, beside: npt.NDArray[np.bool_], minimum: int
+) -> list[tuple[int, float, float]]:
+    """Signatures that are clearly slower beside the neighbour, by their first instance, with both medians."""
+    found = []
+    order = np.lexsort((length, beside, signature))
+    ends = np.flatnonzero(np.diff(signature[order], append=-1)) + 1
+    for one in np.split(order, ends[:-1]):
+        alone, near = length[one[~beside[one]]], length[one[beside[one]]]
+        if min(len(alone), len(near)) >= minimum and _nearest(near, 0.25) > _nearest(alone, 0.75):
+            found.append((int(one.min()), int(signature[one[0]]), float(np.median(alone)), float(np.median(near))))
+    return [(same, alone_ns, beside_ns) for _, same, alone_ns, beside_ns in sorted(found)]
+
+
+def _nearest(ordered: Int64Array, quantile: float) -> int:
+    """The instance nearest to a quantile, the later one of two."""
+    return int(ordered[int(quantile * (len(ordered) - 1) + 0.5)])
 
 
 def claim_excess(view: View, found: list[Slowdown]) -> Claims:

@@ -52,7 +52,7 @@ def decoded(path: Path, kinds: Mapping[str, Kind]) -> Rows | None:
             found = pages.rows("t", kinds)
         finally:
             pages.close()
-    return None if found is None else found.frame(*kinds).rows()
+    return None if found is None else found.records(*kinds)
 
 
 def queried(path: Path, kinds: Mapping[str, Kind]) -> Rows:
@@ -270,7 +270,7 @@ def test_announced_tables_are_decoded_before_they_are_asked_for(
         monkeypatch.setattr(pages, "_layout", lambda *_: pytest.fail("read when asked for"))
         found = pages.rows("t", wanted)
         assert found is not None
-        assert found.frame("a", "note").rows() == [(k, f"text {k % 3}") for k in range(500)]
+        assert found.records("a", "note") == [(k, f"text {k % 3}") for k in range(500)]
 
 
 @needs_library

@@ -9,7 +9,8 @@ import pytest
 from sqlite_build import CUDA_AND_NVTX, ExportBuilder, collected
 
 from stallscope.ingest import cache as caching
-from stallscope.ingest.cache import TraceCache, cache_folder, content_sha256
+from stallscope.ingest.cache import TraceCache, cache_folder
+from stallscope.ingest.content_hash import content_sha256
 from stallscope.ingest.open import OpenOptions, open_trace
 from stallscope.model import events
 from stallscope.model.trace import Trace

@@ -90,7 +90,7 @@ def test_a_database_that_is_cut_while_it_is_open(kept: float, tmp_path: Path) ->
         size = path.stat().st_size
         os.truncate(path, int(size * kept) if kept < 1 else int(kept))
         with pytest.raises(InputError, match="damaged"):
-            source.read(KERNELS, {"start": "int", "end": "int", "shortName": "int"})
+            source.records(KERNELS, {"start": "int", "end": "int", "shortName": "int"})
     finally:
         source.close()
 
@@ -111,4 +111,4 @@ def test_a_folder_whose_file_is_cut_after_it_was_opened(suffix: str, kept: float
     file = tmp_path / f"{KERNELS}{suffix}"
     os.truncate(file, int(file.stat().st_size * kept) if kept < 1 else int(kept))
     with pytest.raises(InputError, match="damaged"):
-        source.read(KERNELS, {"start": "int", "end": "int"})
+        source.records(KERNELS, {"start": "int", "end": "int"})

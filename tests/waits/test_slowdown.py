@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import polars as pl
 import pytest
 from build import US, TraceBuilder
 from hypothesis import given, settings
@@ -94,3 +95,24 @@ def test_equal_kernels_are_not_compared(monkeypatch: pytest.MonkeyPatch) -> None
     monkeypatch.setattr(slowdown, "_compared", lambda *_: pytest.fail("compared"))
     equal = [float(10 + k) for k in range(8)]
     assert measured(equal, equal)[1] == []
+
+
+instances = st.lists(st.tuples(st.integers(0, 3), st.integers(1, 30), st.booleans()), max_size=60)
+
+
+@settings(max_examples=200)
+@given(instances, st.integers(1, 3))
+def test_medians_and_quartiles_are_those_of_polars(rows: list[tuple[int, int, bool]], minimum: int) -> None:
+    signature, length, beside = (np.array([row[k] for row in rows], kind) for k, kind in enumerate("iq?"))
+    near, alone = pl.col("length").filter("beside"), pl.col("length").filter(~pl.col("beside"))
+    groups = pl.DataFrame({"signature": signature, "length": length, "beside": beside}).group_by(
+        "signature", maintain_order=True
+    )
+    told = groups.agg(
+        alone.median().alias("alone"),
+        near.median().alias("near"),
+        fewest=pl.min_horizontal(alone.len(), near.len()),
+        apart=near.quantile(0.25) > alone.quantile(0.75),
+    ).filter((pl.col("fewest") >= minimum) & pl.col("apart"))
+    expected = list(told.select("signature", "alone", "near").iter_rows())
+    assert slowdown._compared(signature, length, beside, minimum) == expected
