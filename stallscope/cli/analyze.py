@@ -52,10 +52,11 @@ def command(*, paths: tuple[str, ...], formats: tuple[str, ...], outputs: tuple[
     PATH is an Nsight Systems report (.nsys-rep, .sqlite, or a Parquet or Arrow export folder), an Nsight Compute report
     or CSV, or a PyTorch profiler trace. Several paths are the ranks of one run, or both tools' view of one program.
     """
-    from stallscope.cli._memory import reuse_freed_memory, seldom_collect
+    from stallscope.cli._process import reuse_freed_memory, seldom_collect, without_algebra_threads
 
     reuse_freed_memory()
     seldom_collect()
+    without_algebra_threads()
     from stallscope.cli._analysis import load_settings
     from stallscope.gates import evaluate, exit_code
     from stallscope.timeline.timeline import Scope

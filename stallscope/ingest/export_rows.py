@@ -22,7 +22,7 @@ Index = npt.NDArray[np.intp]
 NO_CODE = -1
 """Code of a row without a value."""
 
-_ROWS_A_LOOK = 1 << 16
+_ROWS_AT_FIRST, _ROWS_A_LOOK = 1 << 8, 1 << 16
 _MOST_PAIRS = 1 << 16
 
 
@@ -158,9 +158,10 @@ class Codes:
         """Codes that occur, in the order of their first appearance."""
         unseen, order = np.ones(len(self.distinct) + 1, np.bool_), list[int]()
         unseen[NO_CODE] = False
-        step = max(_ROWS_A_LOOK, len(self.distinct))
-        for begin in range(0, len(self), step):
+        begin, step = 0, _ROWS_AT_FIRST
+        while begin < len(self):  # most are met early: a short look finds them with few repetitions
             part = self._part(begin, begin + step)
+            begin, step = begin + step, min(4 * step, max(_ROWS_A_LOOK, len(self.distinct)))
             new = part[unseen[part]]
             if len(new):
                 fresh = dict.fromkeys(new.tolist())

@@ -105,10 +105,15 @@ def actual(tables: Iterable[str], wanted: tuple[str, ...]) -> str | None:
     for name in wanted:
         if name in names:
             return name
-        versions = sorted(t for t in names if re.fullmatch(re.escape(name) + r"_V\d+", t, re.IGNORECASE))
+        versions = sorted(t for t in names if _is_version(t, name))
         if versions:
             return versions[-1]
     return None
+
+
+def _is_version(table: str, name: str) -> bool:
+    stem = f"{name}_V".lower()
+    return table.lower().startswith(stem) and table[len(stem) :].isdecimal()
 
 
 _ABI = re.compile(r"_v\d+$")

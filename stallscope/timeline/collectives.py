@@ -159,7 +159,9 @@ _VAGUE = (CollectiveKind.UNKNOWN, CollectiveKind.SEND_RECV)
 
 
 def _by_text(kinds: dict[int, CollectiveKind], ids: npt.NDArray[np.int32]) -> npt.NDArray[np.int8]:
-    return np.array([kinds[int(i)] for i in ids], np.int8)
+    table = np.zeros(max(kinds, default=0) + 1, np.int8)
+    table[[*kinds]] = [*kinds.values()]
+    return table[ids]
 
 
 def _annotated(timeline: Timeline, rows: npt.NDArray[np.intp]) -> npt.NDArray[np.int8]:

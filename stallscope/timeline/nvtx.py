@@ -103,9 +103,9 @@ class RangeTree:
 
     def path(self, row: int) -> tuple[int, ...]:
         """Name ids from the outermost range to the given one."""
-        names: list[int] = []
+        names, name = list[int](), self.ranges.name
         while row != NO_ROW:
-            names.append(int(self.ranges.name[row]))
+            names.append(int(name[row]))
             row = int(self.parent[row])
         return tuple(reversed(names))
 

@@ -20,19 +20,22 @@ LATENCY_NS = 10_000
 def held_gaps(view: View) -> Int64Array:
     """Gaps in which the successor lay in its stream for longer than launch latency, graph nodes aside."""
     gaps = view.gaps
-    return np.flatnonzero(~gaps.in_graph & (gaps.launch != NO_ROW) & (gaps.end_ns - held_from(view) > LATENCY_NS))
+    late = np.flatnonzero(gaps.end_ns - gaps.start_ns > LATENCY_NS)  # nothing is held for longer than its gap
+    late = late[~gaps.in_graph[late] & (gaps.launch[late] != NO_ROW)]
+    held: Int64Array = late[gaps.end_ns[late] - held_from(view, late) > LATENCY_NS]
+    return held
 
 
-def held_from(view: View) -> Int64Array:
+def held_from(view: View, gap: Int64Array) -> Int64Array:
     """When the queue, and no longer the host, delays the successor of each gap; the gap's end where it never does."""
     gaps = view.gaps
-    return np.where(gaps.queued, gaps.start_ns, gaps.late_end_ns)
+    return np.where(gaps.queued[gap], gaps.start_ns[gap], gaps.late_end_ns[gap])
 
 
 def claim_held(view: View, gap: Int64Array) -> Claims:
     """Claims on the time the queue held the successors, placed where these were launched."""
     gaps, calls = view.gaps, view.calls
-    claims = claim_gaps(view, gap, held_from(view)[gap], gaps.end_ns[gap])
+    claims = claim_gaps(view, gap, held_from(view, gap), gaps.end_ns[gap])
     return claims.with_columns(time_ns=calls.start_ns[gaps.launch[gap]])
 
 

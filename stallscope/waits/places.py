@@ -27,7 +27,8 @@ CLAIMS_AT_A_TIME = 500_000
 def places(timeline: Timeline, claims: Claims, owned_ns: Int64Array) -> tuple[Place, ...]:
     """The places that cost most, largest first."""
     found = _together(_parts(timeline, claims, owned_ns))
-    largest = np.flatnonzero(found.waited >= np.sort(found.waited)[-MAX_PLACES:][0])  # few: only these need an order
+    rank = max(len(found.waited) - MAX_PLACES, 0)
+    largest = np.flatnonzero(found.waited >= np.partition(found.waited, rank)[rank])  # few: only these need an order
     ranked = (*(key[largest] for key in reversed(found.keys)), -found.counts[largest], -found.waited[largest])
     return tuple(
         _place(

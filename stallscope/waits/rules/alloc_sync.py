@@ -7,11 +7,10 @@ behind it.
 
 from __future__ import annotations
 
-import numpy as np
-
 from stallscope.model.events import ApiCalls
 from stallscope.model.experiments import Experiment
 from stallscope.timeline.calls import CallKind
+from stallscope.timeline.intervals import is_one_of
 from stallscope.waits.base import Detection, Rule, RuleMeta, View, measure
 from stallscope.waits.blocking import blocked_detection, claim_blocked_by
 from stallscope.waits.library_setup import setup_calls
@@ -51,7 +50,7 @@ EXPERIMENTS = (
 def detect(view: View) -> Detection | None:
     """Claim the idle time inside and behind cudaMalloc and cudaFree; cudaFree(0) is init.context."""
     assumes = "allocation leaves the loop or becomes stream-ordered; kernels and their order stay the same"
-    wanted = np.isin(view.calls.kind, (CallKind.ALLOC, CallKind.FREE, CallKind.ALLOC_MANAGED))
+    wanted = is_one_of(view.calls.kind, (CallKind.ALLOC, CallKind.FREE, CallKind.ALLOC_MANAGED))
     wanted[setup_calls(view)] = False
     return blocked_detection(view, claim_blocked_by(view, wanted), "cudaMalloc/cudaFree calls", assumes)
 

@@ -49,8 +49,8 @@ EXPERIMENTS = (
 def detect(view: View) -> Detection | None:
     """Claim the idle time under captures, under the calls that build or update graphs, and under first launches."""
     calls = view.calls
-    working = np.isin(calls.process, view.operations.process)  # others build graphs for devices that nobody traced
-    rows = np.flatnonzero((calls.kind == CallKind.GRAPH_BUILD) & calls.outer & working)
+    rows = np.flatnonzero((calls.kind == CallKind.GRAPH_BUILD) & calls.outer)
+    rows = rows[np.isin(calls.process[rows], view.operations.process)]  # others build for devices that nobody traced
     if not len(rows):
         return None
     captured = _capture_ends(view, rows)

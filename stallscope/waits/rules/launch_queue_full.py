@@ -34,7 +34,10 @@ def detect(view: View) -> Detection | None:
     if not launches.any():
         return None
     took = calls.end_ns - calls.start_ns
-    long_calls = launches & (took >= max(LONG_NS, TIMES_MEDIAN * float(np.median(took[launches]))))
+    long_calls = launches & (took >= LONG_NS)
+    if not long_calls.any():
+        return None
+    long_calls &= took >= TIMES_MEDIAN * float(np.median(took[launches]))
     rows = np.flatnonzero((view.launch != NO_ROW) & long_calls[view.launch])
     call, first = np.unique(view.launch[rows], return_index=True)
     operation, length = rows[first], took[call]

@@ -68,7 +68,7 @@ def _moved_last(view: View, held: Int64Array) -> Int64Array:
     rows = np.flatnonzero(table.cause == MigrationCause.USER_PREFETCH)
     rows = rows[np.argsort(table.end_ns[rows], kind="stable")]
     found = np.full(len(held), -1, np.int64)
-    since = held_from(view)[held]
+    since = held_from(view, held)
     for window in view.windows:
         mine = np.flatnonzero(gaps.device[held] == window.device)
         pieces = rows[table.device[rows] == window.device]

@@ -1,9 +1,11 @@
-"""How the process gets memory: an analysis makes and drops hundreds of large arrays."""
+"""How the process of a long command gets memory, looks for what is free, and starts threads."""
 
 from __future__ import annotations
 
+import atexit
 import ctypes
 import gc
+import os
 
 _TRIM_THRESHOLD, _MMAP_MAX, _ARENA_MAX = -1, -4, -8  # from malloc.h of the GNU C library
 _KEPT_BYTES = 2_000_000_000
@@ -32,3 +34,12 @@ def seldom_collect() -> None:
     an analysis, of a small trace and of one with a million kernels. Arrays are freed by their reference counts.
     """
     gc.set_threshold(_NEW_OBJECTS, *gc.get_threshold()[1:])
+    atexit.register(gc.freeze)  # the interpreter looks at everything once more before it ends
+
+
+def without_algebra_threads() -> None:
+    """Keep numpy's linear algebra from starting a thread a core, which spin for a while and are never asked.
+
+    Has no effect once numpy is imported, nor where the user chose a number.
+    """
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
