@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import msgspec
-import numpy as np
 
 from stallscope.experiments.counterfactual import Counterfactuals, has_counterfactual
 from stallscope.model.analysis import Analysis, CaptureNote
@@ -16,6 +15,7 @@ from stallscope.model.units import share
 from stallscope.timeline.calls import SYNCS
 from stallscope.timeline.critical_path import Path, critical_path
 from stallscope.timeline.host_waits import ALLOCATOR
+from stallscope.timeline.intervals import is_one_of
 from stallscope.timeline.step_bounds import step_bounds
 from stallscope.timeline.timeline import Timeline
 from stallscope.timeline.workload import MAX_STEPS, Charges
@@ -59,7 +59,7 @@ def with_replay(analysis: Analysis, timeline: Timeline, charges: Charges) -> Ana
 
 def _lookups(timeline: Timeline) -> int:
     streams = len(timeline.stream_order.keys)
-    waiting = int(np.isin(timeline.calls.kind, (*SYNCS, *ALLOCATOR)).sum())
+    waiting = int(is_one_of(timeline.calls.kind, (*SYNCS, *ALLOCATOR)).sum())
     return streams * (waiting + CALLS_A_LOOKUP)
 
 

@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from stallscope.model.columns import NO_ROW, Column
 from stallscope.model.events import Collectives, Span
+from stallscope.model.names import Names
 from stallscope.timeline.grouping import Groups, groups
 from stallscope.timeline.intervals import Int64Array
 from stallscope.timeline.operations import OperationKind
@@ -146,9 +147,7 @@ def kind_of(text: str) -> CollectiveKind:
 def _kinds(timeline: Timeline, rows: npt.NDArray[np.intp], recorded: npt.NDArray[np.int32]) -> npt.NDArray[np.int8]:
     """A SendRecv kernel may be an all-to-all: only a record or an annotation can tell."""
     names = timeline.trace.names
-    by_record = _by_text({int(n): kind_of(names[n]) for n in np.unique(recorded)}, recorded)
-    own = timeline.operations.name[rows]
-    by_name = _by_text({int(n): kind_of(names[n]) for n in np.unique(own)}, own)
+    by_record, by_name = _by_text(names, recorded), _by_text(names, timeline.operations.name[rows])
     unsure = np.flatnonzero((by_record == CollectiveKind.UNKNOWN) & np.isin(by_name, _VAGUE))
     annotated = _annotated(timeline, rows[unsure])
     by_name[unsure] = np.where(annotated == CollectiveKind.UNKNOWN, by_name[unsure], annotated)
@@ -158,10 +157,9 @@ def _kinds(timeline: Timeline, rows: npt.NDArray[np.intp], recorded: npt.NDArray
 _VAGUE = (CollectiveKind.UNKNOWN, CollectiveKind.SEND_RECV)
 
 
-def _by_text(kinds: dict[int, CollectiveKind], ids: npt.NDArray[np.int32]) -> npt.NDArray[np.int8]:
-    table = np.zeros(max(kinds, default=0) + 1, np.int8)
-    table[[*kinds]] = [*kinds.values()]
-    return table[ids]
+def _by_text(names: Names, ids: npt.NDArray[np.int32]) -> npt.NDArray[np.int8]:
+    distinct, place = np.unique(ids, return_inverse=True)
+    return np.array([kind_of(names[n]) for n in distinct], np.int8)[place]
 
 
 def _annotated(timeline: Timeline, rows: npt.NDArray[np.intp]) -> npt.NDArray[np.int8]:

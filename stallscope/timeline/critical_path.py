@@ -12,7 +12,7 @@ from stallscope.model.replay import BOUNDS, Bound
 from stallscope.timeline.calls import LAUNCHES, CallKind
 from stallscope.timeline.dependencies import DependencyGraph
 from stallscope.timeline.edges import EdgeKind
-from stallscope.timeline.intervals import EMPTY, Int64Array, IntervalSet, intersect, subtract, union
+from stallscope.timeline.intervals import EMPTY, Int64Array, IntervalSet, intersect, is_one_of, subtract, union
 from stallscope.timeline.operations import OperationKind
 from stallscope.timeline.replay import HOST_EDGE, binding_edges
 from stallscope.timeline.timeline import Timeline
@@ -115,7 +115,7 @@ def _spans(limit: Int64Array, mine: npt.NDArray[np.bool_], first: int) -> Interv
 def _submitting(timeline: Timeline) -> IntervalSet:
     """Time in which any thread was inside a call that submits work."""
     calls = timeline.calls
-    rows = np.isin(calls.kind, _SUBMITTING) & calls.outer
+    rows = is_one_of(calls.kind, _SUBMITTING) & calls.outer
     return union(calls.start_ns[rows], calls.end_ns[rows])
 
 

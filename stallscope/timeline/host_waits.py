@@ -10,7 +10,7 @@ import numpy.typing as npt
 from stallscope.model.columns import NO_ROW
 from stallscope.model.events import EventRecords, SyncKind, Syncs
 from stallscope.timeline.calls import SYNCS, CallKind
-from stallscope.timeline.intervals import Int64Array
+from stallscope.timeline.intervals import Int64Array, is_one_of
 from stallscope.timeline.operations import OperationKind
 from stallscope.timeline.stream_order import StreamOrder, stream_key
 from stallscope.timeline.timeline import Timeline
@@ -199,7 +199,7 @@ def _blocking_copies(timeline: Timeline) -> tuple[Int64Array, Int64Array]:
     calls, operations, launch = timeline.calls, timeline.operations, timeline.launch
     if not len(calls):
         return np.empty(0, np.int64), np.empty(0, np.int64)
-    rows = np.flatnonzero((launch != NO_ROW) & np.isin(operations.kind, (OperationKind.COPY, OperationKind.MEMSET)))
+    rows = np.flatnonzero((launch != NO_ROW) & is_one_of(operations.kind, (OperationKind.COPY, OperationKind.MEMSET)))
     call = launch[rows]
     held = (operations.end_ns[rows] <= calls.end_ns[call]) & calls.outer[call]
     rows, call = rows[held], call[held]

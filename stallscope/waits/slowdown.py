@@ -63,6 +63,8 @@ def slowdowns(view: View, neighbour: npt.NDArray[np.bool_], window: DeviceWindow
     if not kept.any():
         return []
     slower = _compared(signature[kept], length[kept], beside[kept], minimum)
+    if not slower:
+        return []
     wanted = np.zeros(int(signature.max()) + 1, np.bool_)
     wanted[[found for found, _, _ in slower]] = True
     chosen = kept & beside & wanted[signature]

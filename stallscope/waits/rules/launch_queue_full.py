@@ -31,8 +31,6 @@ def detect(view: View) -> Detection | None:
     """Note launch calls far longer than the median during which the device worked all the time."""
     calls, operations = view.calls, view.operations
     launches = is_one_of(calls.kind, LAUNCHES)
-    if not launches.any():
-        return None
     took = calls.end_ns - calls.start_ns
     long_calls = launches & (took >= LONG_NS)
     if not long_calls.any():

@@ -6,7 +6,7 @@ import numpy as np
 
 from stallscope.model.events import GpuMetrics, Kernels
 from stallscope.model.experiments import Experiment
-from stallscope.timeline.intervals import Int64Array, IntervalSet, subtract, union
+from stallscope.timeline.intervals import Int64Array, IntervalSet, is_one_of, subtract, union
 from stallscope.timeline.operations import OperationKind
 from stallscope.waits.base import Claims, Detection, Fact, Rule, RuleMeta, View, measure
 from stallscope.waits.unified_memory import claim_in_kernels
@@ -73,7 +73,9 @@ def _period(times: Int64Array) -> int:
 def _copies(view: View, device: int, margin_ns: int) -> IntervalSet:
     """Copies and communication, with one sample period around them: their traffic is not the kernels'."""
     operations = view.operations
-    moves = np.isin(operations.kind, (OperationKind.COPY, OperationKind.COMMUNICATION)) & (operations.device == device)
+    moves = is_one_of(operations.kind, (OperationKind.COPY, OperationKind.COMMUNICATION)) & (
+        operations.device == device
+    )
     return union(operations.start_ns[moves] - margin_ns, operations.end_ns[moves] + margin_ns)
 
 
