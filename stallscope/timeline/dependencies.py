@@ -80,7 +80,7 @@ class DependencyGraph:
 def dependency_graph(timeline: Timeline) -> DependencyGraph:
     """Build the model of one timeline; linear in its events up to sorting."""
     operations, calls, launch = timeline.operations, timeline.calls, timeline.launch
-    launched, order = timeline.launched_ns, timeline.stream_order
+    launched, order = timeline.launched_ns(), timeline.stream_order
     waits, across = host_waits(timeline, order), cross_stream_edges(timeline, order)
     chains = host_chains(calls, len(timeline.trace.threads))
     previous = order.predecessor

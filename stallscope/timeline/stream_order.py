@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cached_property
 
 import numpy as np
@@ -26,9 +27,9 @@ StreamNumbers = npt.NDArray[np.int32] | npt.NDArray[np.int64]
 
 
 class StreamOrder:
-    """Streams are numbered densely; rows are rows of `Operations`. `launched` is when each operation was asked for."""
+    """Streams are numbered densely; rows are rows of `Operations`. `launched` tells when each was asked for."""
 
-    def __init__(self, operations: Operations, launched: Int64Array) -> None:
+    def __init__(self, operations: Operations, launched: Callable[[], Int64Array]) -> None:
         # Nobody else asks for all contexts and streams of a large trace.
         place = [operations.read(name) for name in ("process", "context", "stream")]
         same = groups(*place)
@@ -56,10 +57,11 @@ class StreamOrder:
     @cached_property
     def _line(self) -> tuple[ThreadClock, Int64Array]:
         """When each of `rows` was submitted, on one line for all streams."""
-        clock = ThreadClock.of(self._launched)
+        launched = self._launched()
+        clock = ThreadClock.of(launched)
         # A stream runs in submission order; a launch time out of order (two launching threads) is taken as its elder's.
-        stream, launched = picked(self.of_row, self.rows), picked(self._launched, self.rows)
-        return clock, np.maximum.accumulate(clock.key(stream, launched))
+        stream = picked(self.of_row, self.rows)
+        return clock, np.maximum.accumulate(clock.key(stream, picked(launched, self.rows)))
 
     def number(self, key: Int64Array) -> Int64Array:
         """Dense number of each stream key, or NO_ROW where no operation ran on it."""

@@ -35,6 +35,7 @@ class Scope:
 
 
 WHOLE = Scope()
+EVERY = slice(None)
 
 KERNEL_SHAPE = ("full_name", "grid_x", "grid_y", "grid_z", "block_x", "block_y", "block_z")
 
@@ -85,13 +86,15 @@ class Timeline:
         """Row in `calls` of each operation's launch, or NO_ROW."""
         return launch_rows(self.operations, self.calls)
 
-    @cached_property
-    def launched_ns(self) -> Int64Array:
-        """When each operation was asked for: the start of its launch call, else its own."""
+    def launched_ns(self, rows: Int64Array | RowArray | slice = EVERY) -> Int64Array:
+        """When operations were asked for: the start of their launch call, else their own.
+
+        Not kept: of a long trace only few are looked at, or all at once.
+        """
+        own, launch = self.operations.start_ns[rows], self.launch[rows]
         if not len(self.calls):
-            return self.operations.start_ns
-        asked = picked(self.calls.start_ns, np.maximum(self.launch, 0))
-        return np.where(self.launch == NO_ROW, self.operations.start_ns, asked)
+            return own
+        return np.where(launch == NO_ROW, own, picked(self.calls.start_ns, np.maximum(launch, 0)))
 
     @cached_property
     def stream_order(self) -> StreamOrder:

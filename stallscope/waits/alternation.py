@@ -56,7 +56,7 @@ def _held(view: View) -> tuple[Int64Array, Int64Array, Int64Array]:
     elder = order.predecessor[row]
     waited = last_event_wait(view, row)
     # The wait lies behind the stream's operation before, and what it can stand for was submitted before it.
-    by_event = (waited > np.where(elder == NO_ROW, 0, view.launched_ns[elder])) & (view.launched_ns[front] < waited)
+    by_event = (waited > np.where(elder == NO_ROW, 0, view.launched_ns(elder))) & (view.launched_ns(front) < waited)
     ready = np.maximum(stream_ready_ns(view, row), operations.start_ns[front])
     by_event &= operations.start_ns[row] - ready >= MIN_WAIT_NS
     return row[by_event], front[by_event], ready[by_event]

@@ -23,7 +23,7 @@ from stallscope.timeline.nvtx import RangeTree
 from stallscope.timeline.operations import Operations
 from stallscope.timeline.rows import RowArray, picked
 from stallscope.timeline.stream_order import StreamOrder
-from stallscope.timeline.timeline import Timeline
+from stallscope.timeline.timeline import EVERY, Timeline
 from stallscope.timeline.windows import DeviceWindow
 
 TableT = TypeVar("TableT", bound=Table)
@@ -181,10 +181,9 @@ class View:
         """Row in `calls` of each operation's launch."""
         return self._timeline.launch
 
-    @property
-    def launched_ns(self) -> Int64Array:
-        """When each operation was asked for: the start of its launch call, else its own."""
-        return self._timeline.launched_ns
+    def launched_ns(self, rows: Int64Array | RowArray | slice = EVERY) -> Int64Array:
+        """When operations were asked for: the start of their launch call, else their own."""
+        return self._timeline.launched_ns(rows)
 
     @property
     def stream_order(self) -> StreamOrder:

@@ -77,7 +77,7 @@ def _waits_before_launch(view: View, gap: Int64Array) -> npt.NDArray[np.bool_]:
 def _waits_on_stream(view: View, syncs: Syncs, gap: Int64Array) -> npt.NDArray[np.bool_]:
     order = view.stream_order
     after = view.gaps.after[gap]
-    stream, launched, previous = order.of_row[after], view.launched_ns[after], _previous_launch(view, after)
+    stream, launched, previous = order.of_row[after], view.launched_ns(after), _previous_launch(view, after)
     waits = np.flatnonzero(syncs.kind == SyncKind.STREAM_WAIT_EVENT)
     waiting = order.number(stream_key(syncs.process[waits], syncs.context[waits], syncs.stream[waits]))
     found = np.zeros(len(gap), np.bool_)
@@ -96,7 +96,7 @@ def last_event_wait(view: View, operation: Int64Array) -> Int64Array:
     syncs, order = view[Syncs], view.stream_order
     waits = np.flatnonzero(syncs.kind == SyncKind.STREAM_WAIT_EVENT)
     waiting = order.number(stream_key(syncs.process[waits], syncs.context[waits], syncs.stream[waits]))
-    stream, launched = order.of_row[operation], view.launched_ns[operation]
+    stream, launched = order.of_row[operation], view.launched_ns(operation)
     found = np.zeros(len(operation), np.int64)
     for one in np.unique(stream):
         mine = np.flatnonzero(stream == one)
@@ -111,8 +111,8 @@ def _previous_launch(view: View, operation: RowArray) -> Int64Array:
 
     Work that one call launched together (a graph) has its own launch time here: nothing was asked for in between.
     """
-    order, launched, launch = view.stream_order, view.launched_ns, view.launch
-    before = order.last_before(order.of_row[operation], launched[operation])
+    order, launched, launch = view.stream_order, view.launched_ns(operation), view.launch
+    before = order.last_before(order.of_row[operation], launched)
     elder = order.predecessor[operation]
     together = (elder != NO_ROW) & (launch[elder] == launch[operation])
-    return np.where(together, launched[operation], np.where(before == NO_ROW, 0, launched[before]))
+    return np.where(together, launched, np.where(before == NO_ROW, 0, view.launched_ns(before)))

@@ -78,7 +78,7 @@ def test_without_an_id_a_wait_follows_the_last_record_of_its_event_before_it() -
         work(build, 12, 33, 40, stream=8, pid=pid)
     timeline = Timeline(build.trace())
     found = cross_stream_edges(timeline, timeline.stream_order)
-    launched, process = timeline.launched_ns // US, timeline.operations.process
+    launched, process = timeline.launched_ns() // US, timeline.operations.process
     ends = [(launched[b], process[b], launched[a], process[a]) for b, a, _ in triples(found, EdgeKind.EVENT)]
     assert sorted(ends) == [(4, 0, 12, 0), (4, 1, 12, 1)]
     assert (found.recorded, found.inferred) == (0, 2)

@@ -14,7 +14,7 @@ from stallscope.timeline.timeline import Timeline
 def waits_of(build: TraceBuilder) -> tuple[Timeline, HostWaits]:
     timeline = Timeline(build.trace())
     launched = timeline.calls.start_ns[timeline.launch]
-    return timeline, host_waits(timeline, StreamOrder(timeline.operations, launched))
+    return timeline, host_waits(timeline, StreamOrder(timeline.operations, lambda: launched))
 
 
 def pairs(timeline: Timeline, waits: HostWaits) -> list[tuple[str, int]]:

@@ -70,7 +70,7 @@ def detect(view: View) -> Detection | None:
 
 def _held(view: View) -> tuple[Int64Array, Int64Array]:
     """Short copies with work behind them, and since when nothing but the engine held them."""
-    operations, launched = view.operations, view.launched_ns
+    operations = view.operations
     pairs = [_neighbours(view, kind) for kind in (CopyKind.HOST_TO_DEVICE, CopyKind.DEVICE_TO_HOST)]
     front, row = (np.concatenate([pair[side] for pair in pairs]) for side in (0, 1))
     front_ns, row_ns = (operations.end_ns[side] - operations.start_ns[side] for side in (front, row))
@@ -84,7 +84,7 @@ def _held(view: View) -> tuple[Int64Array, Int64Array]:
     front, row = front[keep], row[keep]
     # What an event wait can stand for was submitted before the wait was: the copy in front was submitted later.
     waited = last_event_wait(view, row)
-    independent = launched[front] >= waited
+    independent = view.launched_ns(front) >= waited
     front, row, waited = front[independent], row[independent], waited[independent]
     ready = np.maximum(_ready(view, row, waited), operations.start_ns[front])
     late = operations.start_ns[row] - ready >= MIN_WAIT_NS
@@ -112,7 +112,7 @@ def _ready(view: View, row: Int64Array, waited: Int64Array) -> Int64Array:
     """When each copy could have begun: submitted, its stream free, and all that its event wait can stand for done."""
     waits, which = np.unique(waited, return_inverse=True)
     last_end = np.full(len(waits) + 1, np.iinfo(np.int64).min)
-    np.maximum.at(last_end, np.searchsorted(waits, view.launched_ns, side="right"), view.operations.end_ns)
+    np.maximum.at(last_end, np.searchsorted(waits, view.launched_ns(), side="right"), view.operations.end_ns)
     return np.maximum(stream_ready_ns(view, row), np.maximum.accumulate(last_end)[which])
 
 
