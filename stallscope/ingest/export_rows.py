@@ -12,12 +12,13 @@ import numpy as np
 import numpy.typing as npt
 
 from stallscope.ingest.nsys_source import BOUNDS, Kind
-from stallscope.ingest.packing import narrow
+from stallscope.ingest.packing import narrow, packed
 from stallscope.ingest.sqlite_library import library
 
 Array = npt.NDArray[Any]
 Mask = npt.NDArray[np.bool_]
-Index = npt.NDArray[np.intp]
+Index = npt.NDArray[np.int32]
+"""Places of rows in columns, which have far fewer than 2^31."""
 
 NO_CODE = -1
 """Code of a row without a value."""
@@ -64,8 +65,12 @@ class Rows:
         return partial(_taken, column.values, self.index) if column.distinct is None else self.codes(name).values
 
     def packed(self, name: str) -> Callable[[], Array]:
-        """`later` for whole numbers that few ask for, see `narrow`."""
-        return partial(_taken, narrow(self.columns[name].values), self.index)
+        """`later` for whole numbers that few ask for, kept in as little memory as they need."""
+        column = self.columns[name]
+        if column.distinct is not None:
+            return Codes(narrow(column.values), column.distinct, self.index).values
+        whole, index = packed(column.values), self.index  # without the other columns
+        return lambda: _taken(whole(), index)
 
     def missing(self, *names: str) -> Mask | None:
         """Rows that lack one of the values; None when none does."""
@@ -94,9 +99,10 @@ class Rows:
         places = self.codes(name).grouped(rank)
         return self if places is None else self.taken(places)
 
-    def taken(self, places: Index) -> Rows:
+    def taken(self, places: Index | npt.NDArray[np.intp]) -> Rows:
         """The rows at these places, in that order."""
-        return replace(self, length=len(places), index=places if self.index is None else self.index[places])
+        places = places.astype(np.int32, copy=False)
+        return replace(self, length=len(places), index=places if self.index is None else _taken(self.index, places))
 
     def with_column(self, name: str, column: Column) -> Rows:
         """The same rows with one column more, or another one under this name; it covers the whole file."""
@@ -180,7 +186,7 @@ class Codes:
         table[: len(self.distinct)] = new
         return _translated(self.column, self.index, table)
 
-    def grouped(self, rank: Sequence[int]) -> Index | None:
+    def grouped(self, rank: Sequence[int]) -> Index | npt.NDArray[np.intp] | None:
         """Places of the rows by the rank of their value, equal ones as they were; None where they are so already.
 
         No row may lack a value, and only values that no row has may have a negative rank.
@@ -189,7 +195,7 @@ class Codes:
         if compiled is None or self.column.dtype != np.int32:
             ranks = table[self.codes]
             return None if bool((ranks[1:] >= ranks[:-1]).all()) else np.argsort(ranks, kind="stable")
-        places, following = np.empty(len(self), np.intp), np.zeros(max(rank, default=0) + 2, np.int64)
+        places, following = np.empty(len(self), np.int32), np.zeros(max(rank, default=0) + 2, np.int64)
         index = None if self.index is None else self.index.ctypes.data
         moved = compiled.stallscope_grouped(
             self.column.ctypes.data,
@@ -247,12 +253,13 @@ def coded(column: Column) -> Column:
 def _translated(codes: Array, index: Index | None, table: Array) -> Array:
     """What a table says about the code of each row; its last entry is for rows without one."""
     compiled = library()
-    if compiled is None or table.itemsize not in {4, 8} or codes.dtype != np.int32:
+    if compiled is None or table.itemsize not in {4, 8} or codes.itemsize not in {1, 2, 4}:
         return table[_taken(codes, index)]
     found = np.empty(len(codes) if index is None else len(index), table.dtype)
     before = np.concatenate((table[-1:], table))  # in C, code -1 is what lies before the table
     compiled.stallscope_translate(
         codes.ctypes.data,
+        codes.itemsize,
         None if index is None else index.ctypes.data,
         len(found),
         before[1:].ctypes.data,
@@ -263,4 +270,12 @@ def _translated(codes: Array, index: Index | None, table: Array) -> Array:
 
 
 def _taken(values: Array, index: Index | None) -> Array:
-    return values if index is None else values.take(index)
+    """Values at the places; numpy would widen these to 64 bits first."""
+    compiled = library()
+    if index is None:
+        return values
+    if compiled is None or values.dtype.hasobject or not values.flags.c_contiguous:
+        return values.take(index)
+    found = np.empty(len(index), values.dtype)
+    compiled.stallscope_taken(values.ctypes.data, values.itemsize, index.ctypes.data, len(index), found.ctypes.data)
+    return found

@@ -59,7 +59,7 @@ class Evidence:
         calls = self.tables.get(events.ApiCalls)
         if calls is None:
             return frozenset()
-        return frozenset(Codes(calls.array("name"), range(len(self.registry.names.names()))).in_order())
+        return frozenset(Codes(calls.read("name"), range(len(self.registry.names.names()))).in_order())
 
     @cached_property
     def answers(self) -> dict[type[Table], Collected]:
@@ -186,7 +186,7 @@ def _node_kernels(evidence: Evidence, launches: frozenset[int]) -> bool:
     if not launches:
         return False
     calls = evidence.tables[events.ApiCalls]
-    made = np.isin(calls.array("name"), list(launches)) & (calls.read("correlation") != 0)
+    made = np.isin(calls.read("name"), list(launches)) & (calls.read("correlation") != 0)
     launched, correlation = calls.read("process")[made], calls.read("correlation")[made]
     processes, wanted = kernels.read("process"), kernels.read("correlation")
     return any(

@@ -46,8 +46,8 @@ def _place(found: Placed) -> dict[str, Any]:
         **_span(rows),
         "device": found.device,
         "process": found.process,
-        "context": rows.later("contextId"),
-        "stream": rows.later("streamId"),
+        "context": rows.packed("contextId"),
+        "stream": rows.packed("streamId"),
         "correlation": rows.packed("correlationId"),
     }
 
@@ -73,7 +73,7 @@ def kernels(registry: Registry, table: str) -> events.Kernels:
         name=_or_else(short, full),
         full_name=_or_else(full, short),
         **{f"{name[:-1]}_{name[-1].lower()}": rows.later(name) for name in dimensions},
-        registers=rows.later("registersPerThread"),
+        registers=rows.packed("registersPerThread"),
         shared_bytes=lambda: static().astype(np.int64) + dynamic(),
         local_bytes=rows.packed("localMemoryPerThread"),
         graph_node=rows.packed("graphNodeId"),

@@ -9,7 +9,7 @@ from stallscope.ingest.export_rows import Rows
 from stallscope.ingest.nsys_registry import Registry
 from stallscope.ingest.nsys_rows import Int64Array, host_spans, host_spans_as_written, timed, with_thread
 from stallscope.ingest.nsys_source import Kind, wanted
-from stallscope.ingest.packing import at_once, narrow
+from stallscope.ingest.packing import at_once, packed
 from stallscope.model import events
 from stallscope.model.columns import joined
 from stallscope.model.events import OverheadKind
@@ -38,24 +38,23 @@ def _api_calls(registry: Registry, table: str) -> events.ApiCalls:
     processes = registry.processes_of(written.codes("globalTid"))
     rows, starts = _by_thread(written, threads)
     tid = rows.codes("globalTid")
-    # Few ask for the last two, but if they were read later, they would keep the order of the rows.
-    process, thread, name, correlation, result = at_once(
+    # Few ask for all of these, but if they were read later, they would keep the order of the rows.
+    process, name, correlation, result = at_once(
         len(rows),
-        lambda: tid.mapped(processes, -1),
-        lambda: tid.mapped(threads, -1),
-        lambda: rows.codes("nameId").mapped(names, 0),
-        lambda: narrow(rows.values("correlationId")),
-        lambda: narrow(rows.values("returnValue")),
+        lambda: packed(tid.mapped(processes, -1)),
+        lambda: packed(rows.codes("nameId").mapped(names, 0)),
+        lambda: packed(rows.values("correlationId")),
+        lambda: packed(rows.values("returnValue")),
     )
     return events.ApiCalls.lazily(
         len(rows),
         start_ns=starts,
         end_ns=rows.later("end"),
         process=process,
-        thread=thread,
+        thread=tid.mapped(threads, -1),
         name=name,
-        correlation=lambda: correlation,
-        result=lambda: result,
+        correlation=correlation,
+        result=result,
     )
 
 

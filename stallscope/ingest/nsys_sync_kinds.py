@@ -27,14 +27,14 @@ def with_kinds_of_calls(syncs: events.Syncs, calls: events.ApiCalls, names: Name
     kind_of_name = np.full(len(names), SyncKind.UNKNOWN, np.int8)
     for pattern, kind in _OF_CALL:
         kind_of_name[names.matching(pattern)] = kind
-    rows = np.flatnonzero((kind_of_name != SyncKind.UNKNOWN)[calls.name])
+    rows = np.flatnonzero((kind_of_name != SyncKind.UNKNOWN)[calls.read("name")])
     correlation = calls.read("correlation")[rows]
     rows, correlation = rows[correlation > 0], correlation[correlation > 0]
     if not len(rows):
         return syncs
-    keys = (calls.process[rows].astype(np.int64) << 44) | correlation
+    keys = (calls.at(events.ApiCalls.process, rows).astype(np.int64) << 44) | correlation
     order = np.argsort(keys, kind="stable")
     wanted = (syncs.process.astype(np.int64) << 44) | syncs.correlation
     at = order[np.minimum(np.searchsorted(keys, wanted, sorter=order), len(keys) - 1)]
-    told = np.where(keys[at] == wanted, kind_of_name[calls.name[rows[at]]], syncs.kind)
+    told = np.where(keys[at] == wanted, kind_of_name[calls.at(events.ApiCalls.name, rows[at])], syncs.kind)
     return events.Syncs.of(**{**{name: syncs.array(name) for name in syncs.COLUMNS}, "kind": told})

@@ -4,26 +4,75 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
 Array = npt.NDArray[Any]
+Made = TypeVar("Made")
 
 _LONG = 1_000_000
+_PLACE_BYTES = 4
 
 
-def at_once(rows: int, *columns: Callable[[], Array]) -> list[Array]:
-    """The columns that the functions make, two at a time where they are long."""
+def at_once(rows: int, *columns: Callable[[], Made]) -> list[Made]:
+    """What the functions make of so many rows, two at a time where they are long."""
     if rows < _LONG:
         return [make() for make in columns]
     with ThreadPoolExecutor(2) as pool:
         return [made.result() for made in [pool.submit(make) for make in columns]]
 
 
+@dataclass(frozen=True, slots=True)
+class Narrow:
+    """Whole numbers in as few bytes as they need; a table that is asked for them widens them to its own dtype."""
+
+    values: Array
+
+    def __call__(self) -> Array:
+        """All of them."""
+        return self.values
+
+    def at(self, rows: Array) -> Array:
+        """Those in some rows."""
+        return self.values[rows]
+
+
+@dataclass(frozen=True, slots=True)
+class Sparse:
+    """Whole numbers of which most are 0: the others, and where they are (ascending)."""
+
+    values: Array
+    places: Array
+    length: int
+
+    def __call__(self) -> Array:
+        """All of them."""
+        found = np.zeros(self.length, self.values.dtype)
+        found[self.places] = self.values
+        return found
+
+    def at(self, rows: Array) -> Array:
+        """Those in some rows."""
+        if not len(self.places):
+            return np.zeros(len(rows), self.values.dtype)
+        nearest = np.minimum(np.searchsorted(self.places, rows), len(self.places) - 1)
+        return np.where(self.places[nearest] == rows, self.values[nearest], 0).astype(self.values.dtype)
+
+
+def packed(values: Array) -> Narrow | Sparse:
+    """Whole numbers in few bytes."""
+    small = narrow(values)
+    if np.count_nonzero(small) * (small.itemsize + _PLACE_BYTES) >= small.nbytes:
+        return Narrow(small)
+    places = np.flatnonzero(small).astype(np.int32)
+    return Sparse(small[places], places, len(small))
+
+
 def narrow(values: Array) -> Array:
-    """The values in as few bytes as they need; a table that is asked for them widens them to its own dtype."""
+    """The values in as few bytes as they need."""
     low, high = (int(values.min()), int(values.max())) if len(values) else (0, 0)
     smaller = (np.iinfo(dtype) for dtype in (np.int8, np.int16, np.int32))
     fitting = (info.dtype for info in smaller if info.min <= low and high <= info.max)

@@ -107,22 +107,40 @@ int64_t code_of_text(dictionary *d, const uint8_t *text, uint32_t length, uint64
     return UNSUPPORTED;
 }
 
-/* into[i] = table[codes[rows[i]]] for entries of 4 or 8 bytes; without rows, of every row in turn. A code of -1 finds
- * table[-1]. Codes and rows are the caller's own and in range. */
-#define TRANSLATE(type)                                                                     \
+/* into[i] = table[codes[rows[i]]] for entries of 4 or 8 bytes and codes of 1, 2 or 4; without rows, of every row in
+ * turn. A code of -1 finds table[-1]. Codes and rows are the caller's own and in range. */
+#define TRANSLATE(type, code)                                                               \
     for (int64_t i = 0; i < count; i++)                                                     \
-        ((type *)into)[i] = ((const type *)table)[codes[rows ? rows[i] : i]]
+        ((type *)into)[i] = ((const type *)table)[((const code *)codes)[rows ? rows[i] : i]]
+#define TRANSLATE_CODES(type)                         \
+    if (code_bytes == 1) TRANSLATE(type, int8_t);       \
+    else if (code_bytes == 2) TRANSLATE(type, int16_t); \
+    else TRANSLATE(type, int32_t)
 
-void stallscope_translate(const int32_t *codes, const int64_t *rows, int64_t count, const void *table, int32_t bytes,
-                          void *into) {
-    if (bytes == 4) TRANSLATE(int32_t);
-    else TRANSLATE(int64_t);
+void stallscope_translate(const void *codes, int32_t code_bytes, const int32_t *rows, int64_t count, const void *table,
+                          int32_t bytes, void *into) {
+    if (bytes == 4) {
+        TRANSLATE_CODES(int32_t);
+    } else {
+        TRANSLATE_CODES(int64_t);
+    }
+}
+
+/* into[i] = values[rows[i]] for values of 1, 2, 4 or 8 bytes; rows are the caller's own and in range. */
+#define TAKE(type) \
+    for (int64_t i = 0; i < count; i++) ((type *)into)[i] = ((const type *)values)[rows[i]]
+
+void stallscope_taken(const void *values, int32_t bytes, const int32_t *rows, int64_t count, void *into) {
+    if (bytes == 1) TAKE(int8_t);
+    else if (bytes == 2) TAKE(int16_t);
+    else if (bytes == 4) TAKE(int32_t);
+    else TAKE(int64_t);
 }
 
 /* into = the places of the rows by the rank of their code, equal ones as they were; 0 where they are in that order
  * already. `next` has one entry a rank and one more, all 0. Codes, rows and ranks are the caller's own and in range. */
-int stallscope_grouped(const int32_t *codes, const int64_t *rows, int64_t count, const int32_t *rank, int64_t ranks,
-                       int64_t *next, int64_t *into) {
+int stallscope_grouped(const int32_t *codes, const int32_t *rows, int64_t count, const int32_t *rank, int64_t ranks,
+                       int64_t *next, int32_t *into) {
     int in_order = 1;
     int32_t last = 0;
     for (int64_t i = 0; i < count; i++) {
@@ -133,7 +151,7 @@ int stallscope_grouped(const int32_t *codes, const int64_t *rows, int64_t count,
     }
     if (in_order) return 0;
     for (int64_t r = 0; r < ranks; r++) next[r + 1] += next[r];
-    for (int64_t i = 0; i < count; i++) into[next[rank[codes[rows ? rows[i] : i]]]++] = i;
+    for (int64_t i = 0; i < count; i++) into[next[rank[codes[rows ? rows[i] : i]]]++] = (int32_t)i;
     return 1;
 }
 

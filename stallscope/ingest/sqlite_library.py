@@ -63,7 +63,9 @@ def library() -> ctypes.CDLL | None:
     found.stallscope_decode.restype = ctypes.c_int
     found.stallscope_decode.argtypes = (file, u64, pointer, pointer, i64, pointer, i32, i32, i64)
     found.stallscope_translate.restype = None
-    found.stallscope_translate.argtypes = (pointer, pointer, i64, pointer, i32, pointer)
+    found.stallscope_translate.argtypes = (pointer, i32, pointer, i64, pointer, i32, pointer)
+    found.stallscope_taken.restype = None
+    found.stallscope_taken.argtypes = (pointer, i32, pointer, i64, pointer)
     found.stallscope_grouped.restype = ctypes.c_int
     found.stallscope_grouped.argtypes = (pointer, pointer, i64, pointer, i64, pointer, pointer)
     found.stallscope_release.restype = None

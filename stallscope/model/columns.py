@@ -5,7 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from threading import Lock
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, NamedTuple, TypeVar, cast, overload
+from typing import (
+    TYPE_CHECKING,
+    Any,
+    ClassVar,
+    Generic,
+    NamedTuple,
+    Protocol,
+    TypeVar,
+    cast,
+    overload,
+    runtime_checkable,
+)
 
 import numpy as np
 import numpy.typing as npt
@@ -42,6 +53,17 @@ class Column(Generic[T]):
         if table is None:
             return self
         return cast("npt.NDArray[T]", table.array(self.name))
+
+
+@runtime_checkable
+class Packed(Protocol):
+    """A column kept in few bytes, that makes all of its values or those of some rows."""
+
+    def __call__(self) -> npt.NDArray[Any]:
+        """All values."""
+
+    def at(self, rows: npt.NDArray[Any]) -> npt.NDArray[Any]:
+        """The values in some rows (indices, none of them negative)."""
 
 
 class _Columns(NamedTuple):
@@ -166,6 +188,17 @@ class Table:
         make = self._pending.get(name)  # None: another thread was faster
         return self._arrays[name] if make is None else self._checked(name, make())
 
+    def at(self, column: Column[T], rows: npt.NDArray[Any]) -> npt.NDArray[T]:
+        """The column in some rows (indices, none of them negative), without making all of it where it is packed."""
+        kept = self._pending.get(column.name)
+        found = kept.at(rows) if isinstance(kept, Packed) else self.array(column.name).take(rows)
+        return cast("npt.NDArray[T]", found.astype(column.dtype, copy=False))
+
+    def shared(self, name: str) -> npt.NDArray[Any] | Callable[[], npt.NDArray[Any]]:
+        """The column for another table of the same rows, as it is kept here, or a function that makes it when asked."""
+        kept = self._pending.get(name)
+        return kept if isinstance(kept, Packed) else self._arrays.get(name, partial(self.read, name))
+
     def replace_by(self, name: str, make: Callable[[], npt.NDArray[Any]]) -> None:
         """Keep a function in place of a column: another table holds what it needs to make the same values again.
 
@@ -182,11 +215,11 @@ class Table:
 
     def with_columns(self, **columns: npt.NDArray[Any]) -> Self:
         """The same rows with other values in some columns."""
-        kept = {name: partial(self.array, name) for name in self.COLUMNS.keys() - columns.keys()}
+        kept = {name: self.shared(name) for name in self.COLUMNS.keys() - columns.keys()}
         return self.lazily(len(self), **kept, **columns)
 
     def _taken(self, name: str, index: npt.NDArray[Any]) -> npt.NDArray[Any]:
-        return self.array(name).take(index)
+        return self.at(self.COLUMNS[name], index)
 
 
 TableT = TypeVar("TableT", bound=Table)

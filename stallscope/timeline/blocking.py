@@ -9,7 +9,6 @@ the device has worked long enough for the host to catch up. What goes beyond wou
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import NamedTuple
 
 import numpy as np
@@ -22,6 +21,7 @@ from stallscope.timeline.gaps import Gaps
 from stallscope.timeline.intervals import Int64Array, IntervalSet, is_one_of
 from stallscope.timeline.operations import OperationKind, Operations
 from stallscope.timeline.rows import RowArray
+from stallscope.timeline.windows import DeviceWindow
 
 CLOCK_SLACK_NS = 2_000
 """Host and device clocks of a capture agree to about a microsecond; a call may seem to end just before the drain."""
@@ -70,7 +70,7 @@ def holding_calls(calls: HostCalls, pageable: RowArray) -> Int64Array:
     return np.asarray(rows[np.concatenate((np.ones(min(1, len(rows)), np.bool_), ~nested))])
 
 
-def blocked_gaps(gaps: Gaps, calls: HostCalls, rows: Int64Array, busy: Mapping[int, IntervalSet]) -> BlockedGaps:
+def blocked_gaps(gaps: Gaps, calls: HostCalls, rows: Int64Array, windows: tuple[DeviceWindow, ...]) -> BlockedGaps:
     """Charge late gaps to the holding calls inside them and to the last call under which their device drained."""
     late = np.flatnonzero((gaps.thread != NO_ROW) & ~gaps.queued & ~gaps.in_graph)
     index = CallIndex(calls, rows)
@@ -86,10 +86,10 @@ def blocked_gaps(gaps: Gaps, calls: HostCalls, rows: Int64Array, busy: Mapping[i
     )
     drained = calls.start_ns[call] < gaps.start_ns[gap]
     behind = []
-    for device, intervals in busy.items():
-        draining = np.unique(call[drained & (gaps.device[gap] == device)])
-        lost = _lost_run_ahead(calls, rows, draining, intervals)
-        behind.append(_behind(gaps, calls, late[gaps.device[late] == device], lost))
+    for window in windows:
+        draining = np.unique(call[drained & (gaps.device[gap] == window.device)])
+        lost = _lost_run_ahead(calls, rows, draining, window)
+        behind.append(_behind(gaps, calls, late[gaps.device[late] == window.device], lost))
     parts = [part for part in (inside, *behind) if part is not None]
     start, end, gap, call = (np.concatenate(column) for column in zip(*parts, strict=True))
     keep = end > start
@@ -116,10 +116,11 @@ class _Drains(NamedTuple):
     blamed: Int64Array
 
 
-def _lost_run_ahead(calls: HostCalls, rows: Int64Array, draining: Int64Array, busy: IntervalSet) -> _Drains:
+def _lost_run_ahead(calls: HostCalls, rows: Int64Array, draining: Int64Array, window: DeviceWindow) -> _Drains:
     """Run-ahead the thread lost up to each drain, and the call that lost most of it."""
     if not len(draining):
         return _Drains(draining, draining, draining, draining)
+    busy = window.busy
     held = busy.covered(calls.start_ns[rows], calls.end_ns[rows])
     group = np.searchsorted(draining, rows)  # rows and draining are both in (thread, start) order
     inside = group < len(draining)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from enum import IntEnum
-from functools import cached_property, partial
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -130,11 +130,10 @@ def host_calls(calls: ApiCalls, names: Names) -> HostCalls:
     """Sort by thread and time, classify, and mark the outermost calls."""
     order = regrouping(calls.thread, calls.start_ns, calls.end_ns, longest_first=True)
     ordered = calls if order is None else calls.take(order)
-    columns = {name: partial(ordered.read, name) for name in ApiCalls.COLUMNS}
     found = HostCalls.lazily(
         len(ordered),
-        **columns,
-        kind=lambda: picked(kinds_of(names), found.name),
+        **{name: ordered.shared(name) for name in ApiCalls.COLUMNS},
+        kind=lambda: picked(kinds_of(names), found.read("name")),
         outer=lambda: _outermost(found.thread, found.start_ns, found.end_ns),
     )
     return found

@@ -120,7 +120,7 @@ def _threads(operations: Operations, calls: HostCalls, after: RowArray, call: Ro
 def _only_threads(calls: HostCalls, highest: int) -> npt.NDArray[np.int32]:
     """The one thread of each process that makes calls, or NO_ROW where there are several or none."""
     first = np.flatnonzero(np.concatenate((np.ones(1, np.bool_), calls.thread[1:] != calls.thread[:-1])))
-    thread, process = calls.thread[first], calls.process[first]
+    thread, process = calls.thread[first], calls.at(HostCalls.process, first)
     only = np.full(max(int(process.max()), highest) + 1, NO_ROW, np.int32)
     only[process] = thread
     only[np.flatnonzero(np.bincount(process) > 1)] = NO_ROW

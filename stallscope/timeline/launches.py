@@ -24,11 +24,12 @@ def launch_rows(operations: Operations, calls: HostCalls) -> RowArray:
     """
     native = sweeps()
     if native is not None and len(calls) and len(operations):
-        highest = int(max(calls.process.max(), operations.process.max())) + 1
+        process = halves(calls.read("process"))
+        highest = int(max(process.max(), operations.process.max())) + 1
         found = np.empty(len(operations), np.int32)
         # Nobody else asks for the ids of a large trace.
         wanted = halves(operations.process), words(operations.read("correlation")), len(operations)
-        keys = halves(calls.process), words(calls.read("correlation")), len(calls)
+        keys = process, words(calls.read("correlation")), len(calls)
         if native("launches", *keys, *wanted, highest, _DENSE_LIMIT, found) != TOO_WIDE:
             return found
     return _launch_rows(operations, calls)
@@ -36,9 +37,10 @@ def launch_rows(operations: Operations, calls: HostCalls) -> RowArray:
 
 def _launch_rows(operations: Operations, calls: HostCalls) -> RowArray:
     found = np.full(len(operations), NO_ROW, np.int32)
+    caller = calls.read("process")
     for process in np.unique(operations.process):
         mine = np.flatnonzero((operations.process == process) & (operations.correlation > 0))
-        rows = np.flatnonzero(calls.process == process)
+        rows = np.flatnonzero(caller == process)
         if len(mine) and len(rows):
             found[mine] = _match(calls.correlation[rows], rows, operations.correlation[mine])
     return found

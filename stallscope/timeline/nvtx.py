@@ -15,7 +15,7 @@ from stallscope.timeline.calls import ThreadClock
 from stallscope.timeline.grouping import groups, regrouping
 from stallscope.timeline.intervals import Int64Array, IntervalSet, positions, union
 from stallscope.timeline.native import halves, sweeps, words
-from stallscope.timeline.rows import RowArray, picked
+from stallscope.timeline.rows import RowArray, picked, take_over
 
 # Domains in which tools and libraries annotate themselves: they are no part of the user's nesting.
 TOOL_DOMAINS = r"(?i)^(nccl|cccl|cub|thrust|gil trace|cublas|cudnn|cusolver|cusparse|tsl|rmm|libcudf|legate|ucx)"
@@ -47,7 +47,10 @@ class RangeTree:
         found = ranges if own.all() else ranges.take(own)
         order = regrouping(found.thread, found.start_ns, found.end_ns, longest_first=True)
         self._clock = ThreadClock.of(found.start_ns, found.end_ns)
-        self._nest(found if order is None else found.take(order))
+        if order is not None:
+            unordered, found = found, found.take(order)
+            take_over(unordered, found, order)
+        self._nest(found)
         if self._depth.max(initial=0) >= MAX_NESTING:
             self._nest(self.ranges.take(self._depth < MAX_NESTING))
         self._main = _annotated_threads(self.ranges, process_of_thread)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from enum import IntEnum
 from functools import partial
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -14,7 +15,7 @@ from stallscope.model.events import Copies, DeviceSpan, GraphRuns, Kernels, Mems
 from stallscope.model.names import Names
 from stallscope.model.trace import Trace
 from stallscope.timeline.grouping import grouped_order
-from stallscope.timeline.intervals import Int64Array
+from stallscope.timeline.intervals import Int64Array, is_one_of
 from stallscope.timeline.rows import RowArray, picked
 
 # Kernels whose job is to move data between GPUs. nccl* as in NVIDIA's own recipes; the rest are the communication
@@ -43,7 +44,11 @@ class Operations(DeviceSpan):
     name = Column(np.int32, "kernel name; 0 for other operations")
 
 
+KERNEL_KINDS = (OperationKind.COMPUTE, OperationKind.COMMUNICATION)
+
+T = TypeVar("T", bound=np.generic)
 _Tables = list[tuple[DeviceSpan, OperationKind]]
+"""Tables and the kind of their operations; kernels may be of both of theirs."""
 
 
 def operations(trace: Trace) -> Operations:
@@ -64,17 +69,57 @@ def operations(trace: Trace) -> Operations:
     starts = _ordered(tables, order, "start_ns")
     order = _untied(tables, order, starts)  # among equal starts: they stay as they are
     always = {"start_ns": starts, **{name: _ordered(tables, order, name) for name in ("end_ns", "device", "process")}}
+    always["name"] = picked(_concatenated([_names(table) for table, _ in tables]), order)
+    kinds = picked(_concatenated([_kinds(trace.names, *table) for table in tables]), order)
+    sources = _Sources(tables, kinds, _rows(tables, order, kinds))
     for name, column in always.items():
-        _take_over(tables, order, name, column)
-    seldom = {name: partial(_ordered, tables, order, name) for name in DeviceSpan.COLUMNS.keys() - always.keys()}
-    return Operations.lazily(
-        len(order),
-        **always,
-        **seldom,
-        kind=lambda: picked(np.concatenate([_kinds(trace.names, *table) for table in tables]), order),
-        row=lambda: picked(np.concatenate([np.arange(len(table), dtype=np.int32) for table, _ in tables]), order),
-        name=lambda: picked(np.concatenate([_names(table) for table, _ in tables]), order),
-    )
+        sources.hand_over(name, column)
+    seldom = {name: partial(sources.collected, name) for name in DeviceSpan.COLUMNS.keys() - always.keys()}
+    return Operations.lazily(len(order), **always, **seldom, kind=kinds, row=sources.row)
+
+
+@dataclass(frozen=True, slots=True)
+class _Sources:
+    """The tables that operations come from; kind and row of an operation tell where it was found."""
+
+    tables: _Tables
+    kind: npt.NDArray[np.int8]
+    row: RowArray
+
+    def collected(self, name: str) -> npt.NDArray[Any]:
+        """A column of the operations."""
+        if len(self.tables) == 1:
+            return picked(self.tables[0][0].read(name), self.row)
+        found = np.empty(len(self.row), DeviceSpan.COLUMNS[name].dtype)
+        for table, kind in self.tables:
+            mine = self._mine(kind)
+            found[mine] = picked(table.read(name), self.row[mine])
+        return found
+
+    def hand_over(self, name: str, column: npt.NDArray[Any]) -> None:
+        """The tables need not keep a column as well: it is the operations that are asked, so it is made from theirs."""
+        for table, kind in self.tables:
+            if name in table.COLUMNS:
+                table.replace_by(name, partial(self._given_back, len(table), kind, column))
+
+    def _given_back(self, length: int, kind: OperationKind, column: npt.NDArray[Any]) -> npt.NDArray[Any]:
+        mine = self._mine(kind)
+        found = np.empty(length, column.dtype)
+        found[self.row[mine]] = column[mine]
+        return found
+
+    def _mine(self, kind: OperationKind) -> npt.NDArray[np.bool_]:
+        return is_one_of(self.kind, KERNEL_KINDS if kind in KERNEL_KINDS else (kind,))
+
+
+def _rows(tables: _Tables, order: RowArray, kind: npt.NDArray[np.int8]) -> RowArray:
+    """Row of each operation in the table that it comes from; `order` counts through all of them."""
+    found, first = order, 0
+    for table, its_kind in tables:
+        if first:
+            found = np.where(kind == its_kind, order - np.int32(first), found)
+        first += len(table)
+    return found
 
 
 def _untied(tables: _Tables, order: RowArray, starts: Int64Array) -> RowArray:
@@ -104,35 +149,23 @@ def _ordered(tables: _Tables, order: RowArray, name: str) -> npt.NDArray[Any]:
     return picked(_joined(tables, name), order)
 
 
-def _take_over(tables: _Tables, order: RowArray, name: str, column: npt.NDArray[Any]) -> None:
-    """The tables need not keep the column as well: it is the operations that are asked, so it is made from theirs."""
-    first = 0
-    for table, _ in tables:
-        table.replace_by(name, partial(_given_back, order, first, len(table), column))
-        first += len(table)
-
-
-def _given_back(order: RowArray, first: int, length: int, column: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    mine = np.flatnonzero((order >= first) & (order < first + length))
-    found = np.empty(length, column.dtype)
-    found[order[mine] - first] = column[mine]
-    return found
-
-
 def _joined(tables: _Tables, name: str) -> npt.NDArray[Any]:
-    arrays = [table.read(name) for table, _ in tables]
-    return arrays[0] if len(arrays) == 1 else np.concatenate(arrays)
+    return _concatenated([table.read(name) for table, _ in tables])
+
+
+def _concatenated(parts: list[npt.NDArray[T]]) -> npt.NDArray[T]:
+    return parts[0] if len(parts) == 1 else np.concatenate(parts)
 
 
 def _names(table: DeviceSpan) -> npt.NDArray[np.int32]:
-    return table.name if isinstance(table, Kernels) else np.zeros(len(table), np.int32)
+    return table.read("name") if isinstance(table, Kernels) else np.zeros(len(table), np.int32)
 
 
 def _kinds(names: Names, table: DeviceSpan, kind: OperationKind) -> npt.NDArray[np.int8]:
     if isinstance(table, Kernels):
         communicates = communication(names)
         of_name = np.where(communicates, OperationKind.COMMUNICATION, OperationKind.COMPUTE).astype(np.int8)
-        return picked(of_name, table.name)
+        return picked(of_name, table.read("name"))
     return np.full(len(table), kind, np.int8)
 
 

@@ -24,7 +24,7 @@ code takes 50 µs, and 1.1 ms under the profiler.
 
 def recompiles(calls: HostCalls, names: Names, windows: tuple[DeviceWindow, ...]) -> npt.NDArray[np.bool_]:
     """Per row of `HostCalls`: an image is loaded behind a compilation, and that goes on in the steady state."""
-    loads = picked(names.matching(LOADS_DATA), calls.name)
+    loads = picked(names.matching(LOADS_DATA), calls.read("name"))
     forever = np.zeros(len(calls), np.bool_)
     if not windows or not loads.any():
         return forever
@@ -34,8 +34,8 @@ def recompiles(calls: HostCalls, names: Names, windows: tuple[DeviceWindow, ...]
     start = min(int(w.window.starts[0]) for w in windows)
     end = max(int(w.window.ends[-1]) for w in windows)
     tenth = (calls.start_ns - start) * 10 // max(end - start, 1)
-    for process in np.unique(calls.process[rows]):
-        mine = compiled & (calls.process == process)
+    for process in np.unique(calls.at(HostCalls.process, rows)):
+        mine = compiled & (calls.read("process") == process)
         late = np.unique(tenth[mine & (tenth >= 5) & (tenth < 10)])
         if len(late) >= STEADY_TENTHS:
             forever |= mine & (tenth >= 0)

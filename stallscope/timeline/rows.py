@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TypeVar
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Generic, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
+from stallscope.model.columns import Table
 from stallscope.timeline.native import OUTSIDE, sweeps
 
 RowArray = npt.NDArray[np.int32]
@@ -31,6 +34,63 @@ def picked(values: npt.NDArray[T], rows: RowArray) -> npt.NDArray[T]:
     if native("picked", values, values.itemsize, len(values), rows, len(rows), found) == OUTSIDE:
         raise IndexError(f"rows beyond the {len(values)} of a table")
     return found
+
+
+@dataclass(frozen=True, slots=True)
+class Picked(Generic[T]):
+    """A column of few distinct values: these, and the row among them for each row of the table."""
+
+    values: npt.NDArray[T]
+    rows: RowArray
+
+    def __call__(self) -> npt.NDArray[T]:
+        """All of it."""
+        return picked(self.values, self.rows)
+
+    def at(self, rows: npt.NDArray[Any]) -> npt.NDArray[T]:
+        """What some rows of the table hold."""
+        found: npt.NDArray[T] = self.values[self.rows[rows]]
+        return found
+
+
+@dataclass(frozen=True, slots=True)
+class Found(Generic[T]):
+    """A column that nobody keeps: a function finds what some rows hold, or all of them, given as a slice."""
+
+    find: Callable[[npt.NDArray[Any] | slice], npt.NDArray[T]]
+
+    def __call__(self) -> npt.NDArray[T]:
+        """All of it."""
+        return self.find(slice(None))
+
+    def at(self, rows: npt.NDArray[Any]) -> npt.NDArray[T]:
+        """What some rows hold."""
+        return self.find(rows)
+
+
+@dataclass(frozen=True, slots=True)
+class Reordered(Generic[T]):
+    """A column as it was before its rows were put in order: `values` is the column in that order."""
+
+    values: npt.NDArray[T]
+    order: RowArray
+
+    def __call__(self) -> npt.NDArray[T]:
+        """All of it."""
+        found = np.empty_like(self.values)
+        found[self.order] = self.values
+        return found
+
+    def at(self, rows: npt.NDArray[Any]) -> npt.NDArray[T]:
+        """What some of the former rows held."""
+        found: npt.NDArray[T] = self()[rows]
+        return found
+
+
+def take_over(table: Table, ordered: Table, order: RowArray) -> None:
+    """`ordered` holds the rows of the table in that order: it alone keeps the columns from now on."""
+    for name in table.COLUMNS:
+        table.replace_by(name, Reordered(ordered.array(name), order))
 
 
 def _picked(values: npt.NDArray[T], rows: RowArray) -> npt.NDArray[T]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
@@ -20,7 +20,7 @@ from stallscope.timeline.launches import from_graph, launch_rows
 from stallscope.timeline.nvtx import RangeTree, StepRanges
 from stallscope.timeline.operations import OperationKind, Operations, operations
 from stallscope.timeline.recompiling import recompiles
-from stallscope.timeline.rows import RowArray, picked
+from stallscope.timeline.rows import Picked, RowArray, picked
 from stallscope.timeline.stream_order import StreamOrder
 from stallscope.timeline.windows import DeviceWindow, device_windows
 
@@ -69,7 +69,7 @@ class Timeline:
             kernels = Kernels.empty()
         found = groups(*(kernels.array(name) for name in KERNEL_SHAPE))
         for name in KERNEL_SHAPE:
-            kernels.replace_by(name, partial(picked, picked(kernels.array(name), found.first), found.of))
+            kernels.replace_by(name, Picked(picked(kernels.array(name), found.first), found.of))
         return found
 
     @cached_property
@@ -123,7 +123,7 @@ class Timeline:
         """Idle time caused by calls that held the launching thread back."""
         pageable = pageable_copy_calls(self.operations, self.launch, self.trace.table(Copies))
         rows = holding_calls(self.calls, pageable)
-        return blocked_gaps(self.gaps, self.calls, rows, {w.device: w.busy for w in self.windows})
+        return blocked_gaps(self.gaps, self.calls, rows, self.windows)
 
     @cached_property
     def process_of_thread(self) -> npt.NDArray[np.int32]:

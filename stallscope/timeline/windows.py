@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -12,13 +12,19 @@ from stallscope.timeline.operations import Operations
 
 @dataclass(frozen=True, slots=True)
 class DeviceWindow:
-    """One device's window, the rows of `Operations` on it, and the time in which any of them ran."""
+    """One device's window, and which rows of `operations` are on it."""
 
     device: int
     window: IntervalSet
     first: int
     after: int
-    busy: IntervalSet
+    operations: Operations = field(repr=False)
+
+    @property
+    def busy(self) -> IntervalSet:
+        """The time in which any of them ran; found anew for whoever asks, as it is as long as they are."""
+        rows = slice(self.first, self.after)
+        return union(self.operations.start_ns[rows], self.operations.end_ns[rows])
 
     @property
     def window_ns(self) -> int:
@@ -37,11 +43,13 @@ def device_windows(operations: Operations, restriction: IntervalSet | None = Non
     for first, after in zip(edges[:-1].tolist(), edges[1:].tolist(), strict=True):
         if first == after:
             continue
-        busy = union(operations.start_ns[first:after], operations.end_ns[first:after])
-        if not len(busy.starts):
+        starts, ends = operations.start_ns[first:after], operations.end_ns[first:after]
+        ran = ends > starts
+        if not ran.any():
             continue
-        window = IntervalSet(busy.starts[:1], busy.ends[-1:])
+        span = int(starts[ran.argmax()]), int(ends[ran].max())
+        window = IntervalSet(*(np.array([edge], np.int64) for edge in span))
         if restriction is not None:
             window = intersect(window, restriction)
-        windows.append(DeviceWindow(int(operations.device[first]), window, first, after, busy))
+        windows.append(DeviceWindow(int(operations.device[first]), window, first, after, operations))
     return tuple(w for w in windows if len(w.window.starts))

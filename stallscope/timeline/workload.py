@@ -10,6 +10,7 @@ import numpy as np
 
 from stallscope.model.events import Copies, CopyKind, MemoryKind
 from stallscope.model.workload import CopyWork, StepSeries, Workload
+from stallscope.timeline.calls import HostCalls
 from stallscope.timeline.grouping import groups
 from stallscope.timeline.intervals import Int64Array, IntervalSet
 from stallscope.timeline.kernel_work import kernel_work
@@ -106,8 +107,8 @@ def _api_calls(timeline: Timeline) -> dict[str, int]:
     calls = timeline.calls
     if not len(calls):
         return {}
-    counts = np.bincount(calls.name)
-    counts -= np.bincount(calls.name[~calls.outer], minlength=len(counts))  # few
+    counts = np.bincount(calls.read("name"))
+    counts -= np.bincount(calls.at(HostCalls.name, np.flatnonzero(~calls.outer)), minlength=len(counts))  # few
     return {timeline.trace.names[n]: int(counts[n]) for n in np.flatnonzero(counts)}
 
 

@@ -21,7 +21,7 @@ from stallscope.timeline.gaps import Gaps
 from stallscope.timeline.intervals import Int64Array
 from stallscope.timeline.nvtx import RangeTree
 from stallscope.timeline.operations import Operations
-from stallscope.timeline.rows import RowArray, picked
+from stallscope.timeline.rows import Found, RowArray, picked
 from stallscope.timeline.stream_order import StreamOrder
 from stallscope.timeline.timeline import EVERY, Timeline
 from stallscope.timeline.windows import DeviceWindow
@@ -256,11 +256,11 @@ def claim_gaps(
         start_ns=starts,
         end_ns=ends,
         device=picked(gaps.device, rows),
-        process=lambda: picked(process, picked(gaps.after, rows)),
-        call=(lambda: picked(gaps.launch, rows)) if call is None else call,
-        operation=lambda: picked(gaps.after, rows),
-        thread=lambda: picked(gaps.thread, rows),
-        time_ns=lambda: (starts + ends) // 2,
+        process=Found(lambda some: picked(process, picked(gaps.after, rows[some]))),
+        call=Found(lambda some: picked(gaps.launch, rows[some])) if call is None else call,
+        operation=Found(lambda some: picked(gaps.after, rows[some])),
+        thread=Found(lambda some: picked(gaps.thread, rows[some])),
+        time_ns=Found(lambda some: (starts[some] + ends[some]) // 2),
     )
 
 

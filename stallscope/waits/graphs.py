@@ -15,7 +15,7 @@ INSTANTIATES = r"GraphInstantiate|GraphUpload"
 def first_replays(view: View) -> Int64Array:
     """Rows of the graph launches that directly follow an instantiation on their thread: they also upload the graph."""
     calls = view.calls
-    built = np.flatnonzero(picked(view.names.matching(INSTANTIATES), calls.name))
+    built = np.flatnonzero(picked(view.names.matching(INSTANTIATES), calls.read("name")))
     launches = np.flatnonzero(calls.kind == CallKind.GRAPH_LAUNCH)
     position = np.searchsorted(launches, built)
     built, position = built[position < len(launches)], position[position < len(launches)]

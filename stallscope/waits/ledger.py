@@ -63,10 +63,6 @@ PRECEDENCE: tuple[str, ...] = (
 )
 
 
-BUSY = ("ok.compute", "ok.memset")
-"""Time in which a device works. No finding asks what each of its many intervals got, so that is not kept."""
-
-
 @dataclass(frozen=True, slots=True)
 class Owned:
     """What the ledgers charge to one id: `owned_ns[row]` of every claim row, and the outcome per device."""
@@ -85,31 +81,38 @@ class Settlement:
 
 
 Sweep = Callable[[DeviceWindow], dict[str, IntervalSet]]
+Work = Callable[[DeviceWindow], IntervalSet]
+"""When a device worked. No finding asks what each of its many intervals got, so it is found device by device."""
 
 
 def settle(
     windows: tuple[DeviceWindow, ...],
     claims: Mapping[str, Claims],
+    work: Mapping[str, Work],
     mapped: Callable[[Sweep, tuple[DeviceWindow, ...]], Iterable[dict[str, IntervalSet]]] = map,
 ) -> Settlement:
-    """Sweep every device once; where claims overlap, PRECEDENCE decides. Ledgers sum to their windows exactly.
+    """Sweep every device once; where claims and work overlap, PRECEDENCE decides. Ledgers sum to their windows exactly.
 
     `mapped` may sweep the devices side by side: each writes to rows of its own.
     """
-    order = sorted(claims, key=lambda wait: PRECEDENCE.index(wait) if wait in PRECEDENCE else len(PRECEDENCE))
-    owned = {wait: np.zeros(len(claims[wait]), np.int64) for wait in order}
-    swept = mapped(lambda window: _sweep(window, order, claims, owned), windows)
+    every = [*work, *claims]
+    order = sorted(every, key=lambda wait: PRECEDENCE.index(wait) if wait in PRECEDENCE else len(PRECEDENCE))
+    owned = {wait: Owned(claims[wait], np.zeros(len(claims[wait]), np.int64)) for wait in order if wait in claims}
+    swept = mapped(lambda window: _sweep(window, order, owned, work), windows)
     charges = {window.device: found for window, found in zip(windows, swept, strict=True)}
     ledgers = {device: {wait: set_.total_ns() for wait, set_ in found.items()} for device, found in charges.items()}
-    return Settlement(ledgers, {wait: Owned(claims[wait], owned[wait]) for wait in order if wait not in BUSY}, charges)
+    return Settlement(ledgers, owned, charges)
 
 
 def _sweep(
-    window: DeviceWindow, order: list[str], claims: Mapping[str, Claims], owned: dict[str, Int64Array]
+    window: DeviceWindow, order: list[str], owned: Mapping[str, Owned], work: Mapping[str, Work]
 ) -> dict[str, IntervalSet]:
-    free, charges = window.window, {}
+    free, charges = window.window, dict[str, IntervalSet]()
     for wait in order:
-        got, free = take_claims(free, claims[wait], window.device, owned[wait])
+        if wait in work:
+            got, free, _ = _taken(free, *work[wait](window))
+        else:
+            got, free = take_claims(free, owned[wait].claims, window.device, owned[wait].owned_ns)
         if len(got.starts):
             charges[wait] = got
     charges[UNATTRIBUTED] = free
@@ -133,21 +136,26 @@ def take_claims(
     if np.any(starts[1:] < starts[:-1]):
         order = np.argsort(starts, kind="stable")
         rows, starts, ends = index[order], starts[order], ends[order]
-    native = sweeps()
-    if native is None:
-        got, left, owned = _take(free, starts, ends)
-    else:
-        pieces = len(free.starts) + count
-        got, left = (IntervalSet(np.empty(pieces, np.int64), np.empty(pieces, np.int64)) for _ in range(2))
-        owned, sizes = np.zeros(count, np.int64), np.empty(2, np.int64)
-        native("claim", *free, len(free.starts), words(starts), words(ends), count, owned, *got, *left, sizes)
-        got, left = got.head(int(sizes[0])), left.head(int(sizes[1]))
+    got, left, owned = _taken(free, starts, ends)
     owned_ns[rows] += owned
     return got, left
 
 
-def _take(free: IntervalSet, starts: Int64Array, ends: Int64Array) -> tuple[IntervalSet, IntervalSet, Int64Array]:
+def _taken(free: IntervalSet, starts: Int64Array, ends: Int64Array) -> tuple[IntervalSet, IntervalSet, Int64Array]:
     """The same for claims by start: what they get, what is left, and how much each got."""
+    native, count = sweeps(), len(starts)
+    if not count or not len(free.starts):
+        return EMPTY, free, np.zeros(count, np.int64)
+    if native is None:
+        return _take(free, starts, ends)
+    pieces = len(free.starts) + count
+    got, left = (IntervalSet(np.empty(pieces, np.int64), np.empty(pieces, np.int64)) for _ in range(2))
+    owned, sizes = np.zeros(count, np.int64), np.empty(2, np.int64)
+    native("claim", *free, len(free.starts), words(starts), words(ends), count, owned, *got, *left, sizes)
+    return got.head(int(sizes[0])), left.head(int(sizes[1])), owned
+
+
+def _take(free: IntervalSet, starts: Int64Array, ends: Int64Array) -> tuple[IntervalSet, IntervalSet, Int64Array]:
     starts = np.maximum(starts, np.concatenate((starts[:1], np.maximum.accumulate(ends)[:-1])))
     keep = np.flatnonzero(ends > starts)
     first, after = positions(free.ends, starts[keep], "right"), positions(free.starts, ends[keep])

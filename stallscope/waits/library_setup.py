@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from stallscope.timeline.calls import CallKind
+from stallscope.timeline.calls import CallKind, HostCalls
 from stallscope.timeline.intervals import Int64Array
 from stallscope.waits.base import View
 
@@ -27,8 +27,8 @@ def setup_calls(view: View) -> Int64Array:
     frees = np.flatnonzero((calls.kind == CallKind.FREE) & calls.outer)
     own = _beyond_device_work(view, frees)
     long = own >= SETUP_NS
-    for process in np.unique(calls.process[frees[long]]):
-        mine = calls.process[frees] == process
+    for process in np.unique(calls.at(HostCalls.process, frees[long])):
+        mine = calls.at(HostCalls.process, frees) == process
         usual = int(own[mine & ~long].max(initial=0))
         _, threads = np.unique(calls.thread[frees[mine & long]], return_counts=True)
         if own[mine & long].min() < APART * usual or threads.max() > LIBRARIES:
@@ -40,5 +40,7 @@ def _beyond_device_work(view: View, rows: Int64Array) -> Int64Array:
     """Length of each call without the time in which some device worked: it may have waited for that one."""
     calls = view.calls
     length = calls.end_ns[rows] - calls.start_ns[rows]
+    if not len(rows):
+        return length
     worked = [window.busy.covered(calls.start_ns[rows], calls.end_ns[rows]) for window in view.windows]
     return np.asarray(length - np.max(worked, axis=0, initial=0)) if worked else length

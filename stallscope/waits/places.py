@@ -10,8 +10,10 @@ import numpy.typing as npt
 from stallscope.model.columns import NO_ROW
 from stallscope.model.events import Kernels
 from stallscope.model.findings import Place
+from stallscope.timeline.calls import HostCalls
 from stallscope.timeline.grouping import groups
 from stallscope.timeline.intervals import Int64Array
+from stallscope.timeline.operations import Operations
 from stallscope.timeline.rows import RowArray, picked
 from stallscope.timeline.side_by_side import side_by_side
 from stallscope.timeline.timeline import Timeline
@@ -54,14 +56,13 @@ def _parts(timeline: Timeline, claims: Claims, owned_ns: Int64Array) -> list[_Di
     """The places of some claims at a time: a large trace has millions, and all of their keys fill gigabytes."""
     rows = np.flatnonzero(owned_ns > 0)
     names = ("thread", "process", "time_ns", "call", "operation")
-    columns = [claims.read(name) for name in names]  # not kept: this alone asks for all of them
 
     def distinct(begin: int) -> _Distinct:
         part = rows[begin : begin + CLAIMS_AT_A_TIME]
-        thread, process, time, call, operation = (column[part] for column in columns)
+        thread, process, time, call, operation = (claims.at(Claims.COLUMNS[name], part) for name in names)
         innermost, borrowed = timeline.ranges.at(thread, process, time)
         path = timeline.ranges.path_ids(innermost)
-        keys = (path, borrowed, _names(timeline.calls.name, call), _kernels(timeline, operation), thread)
+        keys = (path, borrowed, _names(timeline.calls, call), _kernels(timeline, operation), thread)
         same = groups(*keys)
         first = same.first
         return _Distinct(innermost[first], tuple(key[first] for key in keys), same.sums(owned_ns[part]), same.sizes())
@@ -95,23 +96,23 @@ def _place(timeline: Timeline, key: list[int], count: int, wait_ns: int) -> Plac
     )
 
 
-def _names(names: Int32Array, rows: RowArray) -> Int32Array:
+def _names(table: HostCalls | Operations, rows: RowArray) -> Int32Array:
     """Name of each row, the empty one for NO_ROW."""
-    if not len(names):
+    if not len(table):
         return np.zeros(len(rows), np.int32)
-    found = picked(names, np.maximum(rows, 0))
+    found = table.at(type(table).name, np.maximum(rows, 0))
     found[rows == NO_ROW] = 0
     return found
 
 
 def _kernels(timeline: Timeline, rows: RowArray) -> Int32Array:
     """Complete kernel name of each operation, the empty one for NO_ROW and for what is no kernel."""
-    own = _names(timeline.operations.name, rows)
+    own = _names(timeline.operations, rows)
     kernels = timeline.trace.table(Kernels)
     if kernels is None or not len(kernels):
         return own
     source = np.minimum(picked(timeline.operations.row, np.maximum(rows, 0)), len(kernels) - 1)
-    return np.where(own == 0, 0, picked(kernels.full_name, source))
+    return np.where(own == 0, 0, kernels.at(Kernels.full_name, source))
 
 
 def spans(claims: Claims, owned_ns: Int64Array) -> tuple[tuple[int, int], ...]:

@@ -7,7 +7,6 @@ import numpy as np
 from stallscope.model.columns import NO_ROW
 from stallscope.timeline.blocking import CATCH_UP_NS
 from stallscope.timeline.intervals import Int64Array, IntervalSet, positions, union
-from stallscope.timeline.rows import picked
 from stallscope.timeline.timeline import Timeline
 from stallscope.waits.base import Claims
 
@@ -25,23 +24,25 @@ def profiler_part_ns(timeline: Timeline, claims: Claims, rows: Int64Array) -> in
 
     Those are its calls beside the operation before the gap, at most CATCH_UP_NS before its end, and in the claim.
     """
-    gaps, calls, operations = timeline.gaps, timeline.calls, timeline.operations
-    rows = rows[(claims.operation[rows] != NO_ROW) & (claims.thread[rows] != NO_ROW)]
-    if not len(rows) or not len(gaps) or not len(calls):
+    if not len(timeline.gaps) or not len(timeline.calls):
         return 0
-    gap = picked(timeline.gap_before, claims.operation[rows])
+    threads = claims.at(Claims.thread, rows)
+    waiting = np.unique(threads[threads != NO_ROW]).tolist()
+    return CALL_NS * sum(_calls_made(timeline, claims, rows[threads == thread], thread) for thread in waiting)
+
+
+def _calls_made(timeline: Timeline, claims: Claims, rows: Int64Array, thread: int) -> int:
+    """Calls that the thread made for its claims."""
+    gaps, calls = timeline.gaps, timeline.calls
+    operation = claims.at(Claims.operation, rows)
+    gap = np.where(operation == NO_ROW, NO_ROW, timeline.gap_before[operation])
     rows, gap = rows[gap != NO_ROW], gap[gap != NO_ROW]
-    begins = np.maximum(operations.start_ns[gaps.before[gap]], gaps.start_ns[gap] - CATCH_UP_NS)
-    ends, threads = claims.end_ns[rows], claims.thread[rows]
-    count = 0
-    for thread in np.unique(threads):
-        mine = threads == thread
-        spans = union(begins[mine], ends[mine])
-        first, after = np.searchsorted(calls.thread, [thread, thread + 1])
-        starts = calls.start_ns[first:after]
-        inner = starts[~calls.outer[first:after]]
-        count += _inside(starts, spans) - _inside(inner, spans)
-    return count * CALL_NS
+    begins = np.maximum(timeline.operations.start_ns[gaps.before[gap]], gaps.start_ns[gap] - CATCH_UP_NS)
+    spans = union(begins, claims.end_ns[rows])
+    first, after = np.searchsorted(calls.thread, [thread, thread + 1])
+    starts = calls.start_ns[first:after]
+    inner = starts[~calls.outer[first:after]]
+    return _inside(starts, spans) - _inside(inner, spans)
 
 
 def _inside(times: Int64Array, spans: IntervalSet) -> int:

@@ -14,7 +14,7 @@ from stallscope.timeline.intervals import IntervalSet
 from stallscope.timeline.side_by_side import derive, side_by_side
 from stallscope.timeline.timeline import Timeline
 from stallscope.waits.base import Detection, Rule, UndecidableError, View
-from stallscope.waits.busy import ok_claims
+from stallscope.waits.busy import ok_time
 from stallscope.waits.findings import finding_of, worth_telling
 from stallscope.waits.ledger import Settlement, settle
 
@@ -50,7 +50,7 @@ def diagnose(timeline: Timeline, rules: tuple[Rule, ...], *, everything: bool = 
         for rule in rules
         if rule.meta.id in detections and rule.meta.layer not in ("beside", "note")
     }
-    settlement = settle(timeline.windows, {**ok_claims(timeline), **charged}, partial(side_by_side, timeline))
+    settlement = settle(timeline.windows, charged, ok_time(timeline), partial(side_by_side, timeline))
     detecting = [rule for rule in rules if rule.meta.id in detections]
     longest_first = sorted(detecting, key=lambda rule: -len(detections[rule.meta.id].claims))
     findings = [

@@ -8,9 +8,10 @@ from hypothesis import strategies as st
 
 from stallscope.model.analysis import UNATTRIBUTED
 from stallscope.timeline.intervals import IntervalSet, union
+from stallscope.timeline.operations import Operations
 from stallscope.timeline.windows import DeviceWindow
 from stallscope.waits.base import Claims
-from stallscope.waits.ledger import PRECEDENCE, settle
+from stallscope.waits.ledger import PRECEDENCE, Settlement, settle
 
 Pairs = list[tuple[int, int]]
 WAITS = ("uvm.fault_gpu", "ok.compute", "alloc.sync", "launch.gap", "third.party")
@@ -32,9 +33,19 @@ def claims(pairs: Pairs, device: int = 0) -> Claims:
     )
 
 
+def intervals(pairs: Pairs) -> IntervalSet:
+    return union(np.array([p[0] for p in pairs], np.int64), np.array([p[1] for p in pairs], np.int64))
+
+
 def window(pairs: Pairs, device: int = 0) -> DeviceWindow:
-    inside = union(np.array([p[0] for p in pairs], np.int64), np.array([p[1] for p in pairs], np.int64))
-    return DeviceWindow(device, inside, 0, 0, IntervalSet(inside.starts[:0], inside.ends[:0]))
+    return DeviceWindow(device, intervals(pairs), 0, 0, Operations.empty())
+
+
+def settled(inside: Pairs, claimed: dict[str, Pairs]) -> Settlement:
+    """Where "ok.compute" is time in which the device works, the others are claims of rules."""
+    busy = intervals(claimed["ok.compute"]) if "ok.compute" in claimed else None
+    rules = {wait: claims(pairs) for wait, pairs in claimed.items() if wait != "ok.compute"}
+    return settle((window(inside),), rules, {} if busy is None else {"ok.compute": lambda _: busy})
 
 
 def oracle(inside: Pairs, claimed: dict[str, Pairs]) -> dict[str, int]:
@@ -53,24 +64,27 @@ def oracle(inside: Pairs, claimed: dict[str, Pairs]) -> dict[str, int]:
     st.dictionaries(st.sampled_from(WAITS), spans),
 )
 def test_every_nanosecond_has_the_owner_of_highest_precedence(inside: Pairs, claimed: dict[str, Pairs]) -> None:
-    settlement = settle((window(inside),), {wait: claims(pairs) for wait, pairs in claimed.items()})
+    settlement = settled(inside, claimed)
     ledger = {wait: ns for wait, ns in settlement.ledgers[0].items() if ns}
     assert ledger == oracle(inside, claimed)
     assert sum(settlement.ledgers[0].values()) == window(inside).window_ns
     for wait, owned in settlement.owned.items():
         assert (owned.owned_ns >= 0).all()
         assert int(owned.owned_ns.sum()) == settlement.ledgers[0].get(wait, 0)
+    assert list(settlement.owned) == [w for w in PRECEDENCE if w in claimed and w != "ok.compute"] + [
+        w for w in claimed if w not in PRECEDENCE
+    ]
 
 
 def test_claims_of_one_rule_that_overlap_are_charged_once_to_the_earlier_one() -> None:
-    settlement = settle((window([(0, 100)]),), {"alloc.sync": claims([(10, 30), (20, 50)])})
+    settlement = settle((window([(0, 100)]),), {"alloc.sync": claims([(10, 30), (20, 50)])}, {})
     assert settlement.owned["alloc.sync"].owned_ns.tolist() == [20, 20]
     assert settlement.ledgers[0] == {"alloc.sync": 40, UNATTRIBUTED: 60}
 
 
 def test_devices_are_accounted_apart() -> None:
     both = Claims(claims([(0, 10)], 0).frame.vstack(claims([(0, 4)], 1).frame))
-    settlement = settle((window([(0, 10)], 0), window([(0, 10)], 1)), {"launch.gap": both})
+    settlement = settle((window([(0, 10)], 0), window([(0, 10)], 1)), {"launch.gap": both}, {})
     assert settlement.ledgers[0] == {"launch.gap": 10, UNATTRIBUTED: 0}
     assert settlement.ledgers[1] == {"launch.gap": 4, UNATTRIBUTED: 6}
 
@@ -80,7 +94,7 @@ def test_precedence_names_every_id_once() -> None:
 
 
 def test_busy_time_is_charged_but_not_kept_for_each_of_its_intervals() -> None:
-    settled = settle((window([(0, 10)]),), {"ok.compute": claims([(0, 4)]), "launch.gap": claims([(3, 8)])})
-    assert settled.ledgers[0] == {"ok.compute": 4, "launch.gap": 4, UNATTRIBUTED: 2}
-    assert list(settled.owned) == ["launch.gap"]
-    assert settled.owned["launch.gap"].owned_ns.tolist() == [4]
+    settlement = settled([(0, 10)], {"ok.compute": [(0, 4)], "launch.gap": [(3, 8)]})
+    assert settlement.ledgers[0] == {"ok.compute": 4, "launch.gap": 4, UNATTRIBUTED: 2}
+    assert list(settlement.owned) == ["launch.gap"]
+    assert settlement.owned["launch.gap"].owned_ns.tolist() == [4]

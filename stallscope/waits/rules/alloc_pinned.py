@@ -11,7 +11,7 @@ import numpy as np
 from stallscope.model.columns import NO_ROW
 from stallscope.model.events import ApiCalls
 from stallscope.model.experiments import Experiment
-from stallscope.timeline.calls import CallKind, lasting
+from stallscope.timeline.calls import CallKind, HostCalls, lasting
 from stallscope.timeline.intervals import union
 from stallscope.waits.base import Claims, Detection, Rule, RuleMeta, View, claim_gaps, measure
 from stallscope.waits.blocking import call_facts, claim_blocked
@@ -75,8 +75,8 @@ def _held_up(view: View) -> Claims:
     rows = lasting(calls, CallKind.ALLOC_PINNED, CONTENDED_NS)
     process = view.operations.process[gaps.after] if len(rows) else gaps.after[:0]
     parts = []
-    for owner in np.unique(calls.process[rows]):
-        mine = rows[calls.process[rows] == owner]
+    for owner in np.unique(calls.at(HostCalls.process, rows)):
+        mine = rows[calls.at(HostCalls.process, rows) == owner]
         late = np.flatnonzero(~gaps.queued & ~gaps.in_graph & (process == owner))
         known = np.maximum(gaps.launch[late], 0)
         begin, end = gaps.start_ns[late], gaps.end_ns[late]

@@ -76,7 +76,7 @@ def _inferred(view: View) -> Detection | None:
     A host function that another stream runs can lie between them as well, but does not hold them: in most of the
     places where one lies between operations that were queued in time, the stream must have stood still.
     """
-    submits = view.names.matching(SUBMITS)[view.calls.name]
+    submits = view.names.matching(SUBMITS)[view.calls.read("name")]
     if not submits.any():
         return None
     order, operations, gaps = view.stream_order, view.operations, view.gaps

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from stallscope.model.events import ApiCalls, Span
 from stallscope.model.experiments import Experiment
-from stallscope.timeline.calls import CallKind
+from stallscope.timeline.calls import CallKind, HostCalls
 from stallscope.waits.base import Detection, Fact, Rule, RuleMeta, View, measure
 from stallscope.waits.graphs import first_replays
 from stallscope.waits.hostspans import claim_inside
@@ -50,7 +50,8 @@ def detect(view: View) -> Detection | None:
     """Claim the idle time under captures, under the calls that build or update graphs, and under first launches."""
     calls = view.calls
     rows = np.flatnonzero((calls.kind == CallKind.GRAPH_BUILD) & calls.outer)
-    rows = rows[np.isin(calls.process[rows], view.operations.process)]  # others build for devices that nobody traced
+    # Others build for devices that nobody traced.
+    rows = rows[np.isin(calls.at(HostCalls.process, rows), view.operations.process)]
     if not len(rows):
         return None
     captured = _capture_ends(view, rows)
@@ -77,8 +78,8 @@ def detect(view: View) -> Detection | None:
 def _capture_ends(view: View, rows: npt.NDArray[np.intp]) -> npt.NDArray[np.int64]:
     """For every call that begins a capture: when the next end-of-capture call of the thread returns; else 0."""
     calls = view.calls
-    begins = view.names.matching(BEGINS)[calls.name[rows]]
-    ends = np.flatnonzero(view.names.matching(ENDS)[calls.name[rows]])
+    begins = view.names.matching(BEGINS)[calls.at(HostCalls.name, rows)]
+    ends = np.flatnonzero(view.names.matching(ENDS)[calls.at(HostCalls.name, rows)])
     if not len(ends):
         return np.zeros(len(rows), np.int64)
     position = np.searchsorted(ends, np.arange(len(rows)))

@@ -62,8 +62,8 @@ def detect(view: View) -> Detection | None:
         )
     found: list[NvtxRanges | OsCalls] = []
     if ranges is not None:
-        recorded = view.names.matching(FRAMEWORK_DOMAINS)[ranges.domain]
-        found.append(ranges.take(view.names.matching(INPUT_RANGE)[ranges.name] & ~recorded))
+        recorded = view.names.matching(FRAMEWORK_DOMAINS)[ranges.read("domain")]
+        found.append(ranges.take(view.names.matching(INPUT_RANGE)[ranges.read("name")] & ~recorded))
     if reads is not None:
         found.append(reads.take(view.names.matching(READS)[reads.name]))
     spans = Span.of(
