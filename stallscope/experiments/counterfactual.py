@@ -13,6 +13,7 @@ from stallscope.model.columns import NO_ROW
 from stallscope.timeline.calls import SYNCS, CallKind
 from stallscope.timeline.dependencies import DependencyGraph, dependency_graph
 from stallscope.timeline.edges import EdgeKind
+from stallscope.timeline.gaps import Gaps
 from stallscope.timeline.intervals import EMPTY, Int64Array, IntervalSet, union
 from stallscope.timeline.operations import OperationKind
 from stallscope.timeline.replay import ABSTAIN_ERROR, Change, Replayer
@@ -173,7 +174,7 @@ class Counterfactuals:
         kinds = UNBLOCKED.get(wait) or REMOVED_CALLS[wait]
         found = [np.empty(0, np.int32)]
         for window in self.timeline.windows:
-            rows = np.flatnonzero(gaps.device[blocked.gap] == window.device)
+            rows = np.flatnonzero(gaps.at(Gaps.device, blocked.gap) == window.device)
             charged = self._charged(window.device, wait).covered(blocked.start_ns[rows], blocked.end_ns[rows])
             found.append(blocked.call[rows[charged > 0]])
         calls = np.unique(np.concatenate(found))
@@ -189,10 +190,10 @@ class Counterfactuals:
         threads, starts, ends = [np.empty(0, np.int32)], [np.empty(0, np.int64)], [np.empty(0, np.int64)]
         for window in self.timeline.windows:
             charged = self._charged(window.device, wait)
-            rows = np.flatnonzero((gaps.device == window.device) & (gaps.thread != NO_ROW))
-            gap = np.searchsorted(gaps.start_ns[rows], charged.starts, side="right") - 1
+            rows = np.flatnonzero((gaps.read("device") == window.device) & (gaps.thread != NO_ROW))
+            gap = np.searchsorted(gaps.at(Gaps.start_ns, rows), charged.starts, side="right") - 1
             inside = gap >= 0
-            inside[inside] &= gaps.end_ns[rows[gap[inside]]] > charged.starts[inside]
+            inside[inside] &= gaps.at(Gaps.end_ns, rows[gap[inside]]) > charged.starts[inside]
             threads.append(gaps.thread[rows[gap[inside]]])
             starts.append(charged.starts[inside])
             ends.append(charged.ends[inside])

@@ -10,6 +10,8 @@ from typing import Any, TypeVar
 import numpy as np
 import numpy.typing as npt
 
+from stallscope.model.columns import Rows
+
 Array = npt.NDArray[Any]
 Made = TypeVar("Made")
 
@@ -35,7 +37,7 @@ class Narrow:
         """All of them."""
         return self.values
 
-    def at(self, rows: Array) -> Array:
+    def at(self, rows: Rows) -> Array:
         """Those in some rows."""
         return self.values[rows]
 
@@ -54,8 +56,10 @@ class Sparse:
         found[self.places] = self.values
         return found
 
-    def at(self, rows: Array) -> Array:
+    def at(self, rows: Rows) -> Array:
         """Those in some rows."""
+        if isinstance(rows, slice):
+            return self()[rows]
         if not len(self.places):
             return np.zeros(len(rows), self.values.dtype)
         nearest = np.minimum(np.searchsorted(self.places, rows), len(self.places) - 1)

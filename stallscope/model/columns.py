@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 
 T = TypeVar("T", bound=np.generic)
 
+Rows = npt.NDArray[Any] | slice
+
 _REPLACING = Lock()
 """Held while a column changes between an array and the function that makes it."""
 
@@ -62,8 +64,8 @@ class Packed(Protocol):
     def __call__(self) -> npt.NDArray[Any]:
         """All values."""
 
-    def at(self, rows: npt.NDArray[Any]) -> npt.NDArray[Any]:
-        """The values in some rows (indices, none of them negative)."""
+    def at(self, rows: Rows) -> npt.NDArray[Any]:
+        """The values in some rows (a slice, or indices of which none is negative)."""
 
 
 class _Columns(NamedTuple):
@@ -188,10 +190,10 @@ class Table:
         make = self._pending.get(name)  # None: another thread was faster
         return self._arrays[name] if make is None else self._checked(name, make())
 
-    def at(self, column: Column[T], rows: npt.NDArray[Any]) -> npt.NDArray[T]:
-        """The column in some rows (indices, none of them negative), without making all of it where it is packed."""
+    def at(self, column: Column[T], rows: Rows) -> npt.NDArray[T]:
+        """The column in some rows (a slice, or indices of which none is negative); a packed one stays packed."""
         kept = self._pending.get(column.name)
-        found = kept.at(rows) if isinstance(kept, Packed) else self.array(column.name).take(rows)
+        found = kept.at(rows) if isinstance(kept, Packed) else self.array(column.name)[rows]
         return cast("npt.NDArray[T]", found.astype(column.dtype, copy=False))
 
     def shared(self, name: str) -> npt.NDArray[Any] | Callable[[], npt.NDArray[Any]]:

@@ -74,22 +74,26 @@ def blocked_gaps(gaps: Gaps, calls: HostCalls, rows: Int64Array, windows: tuple[
     """Charge late gaps to the holding calls inside them and to the last call under which their device drained."""
     late = np.flatnonzero((gaps.thread != NO_ROW) & ~gaps.queued & ~gaps.in_graph)
     index = CallIndex(calls, rows)
-    pair, call = index.overlapping(gaps.thread[late], gaps.start_ns[late] - CLOCK_SLACK_NS, gaps.late_end_ns[late])
+    pair, call = index.overlapping(
+        gaps.thread[late], gaps.at(Gaps.start_ns, late) - CLOCK_SLACK_NS, gaps.late_end_ns[late]
+    )
     gap = late[pair]
-    before = (call <= gaps.launch[gap]) | (gaps.launch[gap] == NO_ROW)  # what follows the launch cannot have delayed it
+    before = (call <= gaps.at(Gaps.launch, gap)) | (
+        gaps.at(Gaps.launch, gap) == NO_ROW
+    )  # what follows the launch cannot have delayed it
     gap, call = gap[before], call[before]
     inside = _Parts(
-        np.maximum(calls.start_ns[call], gaps.start_ns[gap]),
+        np.maximum(calls.start_ns[call], gaps.at(Gaps.start_ns, gap)),
         np.minimum(calls.end_ns[call], gaps.late_end_ns[gap]),
         gap,
         call,
     )
-    drained = calls.start_ns[call] < gaps.start_ns[gap]
+    drained = calls.start_ns[call] < gaps.at(Gaps.start_ns, gap)
     behind = []
     for window in windows:
-        draining = np.unique(call[drained & (gaps.device[gap] == window.device)])
+        draining = np.unique(call[drained & (gaps.at(Gaps.device, gap) == window.device)])
         lost = _lost_run_ahead(calls, rows, draining, window)
-        behind.append(_behind(gaps, calls, late[gaps.device[late] == window.device], lost))
+        behind.append(_behind(gaps, calls, late[gaps.at(Gaps.device, late) == window.device], lost))
     parts = [part for part in (inside, *behind) if part is not None]
     start, end, gap, call = (np.concatenate(column) for column in zip(*parts, strict=True))
     keep = end > start
@@ -164,7 +168,7 @@ def _behind(gaps: Gaps, calls: HostCalls, gap: Int64Array, drains: _Drains) -> _
     drain = _last_drain(calls, drains.call, gaps, gap)
     gap, drain = gap[drain != NO_ROW], drain[drain != NO_ROW]
     end = gaps.late_end_ns[gap]
-    start = np.clip(calls.end_ns[drains.call[drain]], gaps.start_ns[gap], end)
+    start = np.clip(calls.end_ns[drains.call[drain]], gaps.at(Gaps.start_ns, gap), end)
     left = np.maximum(drains.budget_ns[drain] - _running_sum(end - start, drains.chain[drain]), 0)
     left[_caught_up(gaps, calls, gap, drain, drains.call)] = 0
     return _Parts(start, np.minimum(end, start + left), gap, drains.blamed[drain])
@@ -174,16 +178,16 @@ def _caught_up(
     gaps: Gaps, calls: HostCalls, gap: Int64Array, drain: Int64Array, draining: Int64Array
 ) -> npt.NDArray[np.bool_]:
     """Gaps behind a stretch of device work since their drain in which the host could have caught up."""
-    previous = np.concatenate((gaps.end_ns[gap[:1]], gaps.end_ns[gap[:-1]]))
+    previous = np.concatenate((gaps.at(Gaps.end_ns, gap[:1]), gaps.at(Gaps.end_ns, gap[:-1])))
     first = np.concatenate((np.ones(min(1, len(drain)), np.bool_), drain[1:] != drain[:-1]))
-    worked = gaps.start_ns[gap] - np.where(first, calls.end_ns[draining[drain]], previous)
+    worked = gaps.at(Gaps.start_ns, gap) - np.where(first, calls.end_ns[draining[drain]], previous)
     long = (worked >= CATCH_UP_NS).astype(np.int64)
     return np.asarray(_running_sum(long, drain) + long > 0)
 
 
 def _last_drain(calls: HostCalls, rows: Int64Array, gaps: Gaps, gap: Int64Array) -> Int64Array:
     """Position of the last drain that the gap's thread began before the gap's launch, or NO_ROW."""
-    clock = ThreadClock.of(calls.start_ns[rows], gaps.start_ns[gap], gaps.end_ns[gap])
+    clock = ThreadClock.of(calls.start_ns[rows], gaps.at(Gaps.start_ns, gap), gaps.at(Gaps.end_ns, gap))
     position = np.searchsorted(
         clock.key(calls.thread[rows], calls.start_ns[rows]), clock.key(gaps.thread[gap], gaps.host_end_ns[gap])
     )

@@ -11,7 +11,7 @@ from stallscope.timeline.calls import CallIndex, HostCalls, ThreadClock
 from stallscope.timeline.intervals import Int64Array
 from stallscope.timeline.native import halves, sweeps, words
 from stallscope.timeline.operations import Operations
-from stallscope.timeline.rows import RowArray, picked
+from stallscope.timeline.rows import Picked, RowArray, picked
 
 LONGEST_LATENCY_NS = 100_000
 """From the return of a launch call to the start on an idle device. Measured: 2-3 µs on A100, H100 and H200, 5-25 µs
@@ -25,7 +25,8 @@ class Gaps(Span):
     there the device waits for the host, from there for the call and for what follows it. `stretch_ns` is the longest
     time in that host part which the launching thread spent outside any API call. `late_end_ns` ends what the host is
     to blame for: all of the gap, unless the successor lay in its stream far longer than a launch takes to reach the
-    device.
+    device. Starts, ends, devices and launches are looked up in the operations beside the gap: ask for those of some
+    rows (`at`) or once for all (`read`).
     """
 
     device = Column(np.int32, "index into Trace.devices")
@@ -76,7 +77,8 @@ def _with_host(
     graph: npt.NDArray[np.bool_],
 ) -> Gaps:
     before, after = neighbours
-    start, end = picked(operations.end_ns, before), picked(operations.start_ns, after)
+    begun, ended = Picked(operations.end_ns, before), Picked(operations.start_ns, after)
+    start, end = begun(), ended()
     call, in_graph = picked(launch, after), picked(graph, after)
     known = call != NO_ROW
     row = np.maximum(call, 0)
@@ -86,13 +88,14 @@ def _with_host(
     host_end = np.where(known, np.clip(called, start, end), end)
     process = operations.process
     same = (picked(launch, before) == call) & (picked(process, before) == picked(process, after))
-    return Gaps.of(
-        start_ns=start,
-        end_ns=end,
-        device=picked(operations.device, after),
+    return Gaps.lazily(
+        len(after),
+        start_ns=begun,
+        end_ns=ended,
+        device=Picked(operations.device, after),
         before=before,
         after=after,
-        launch=call,
+        launch=Picked(launch, after),
         thread=thread,
         host_end_ns=host_end,
         stretch_ns=_longest_stretch(calls, thread, start, host_end),

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Generic, TypeVar
+from typing import Generic, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
-from stallscope.model.columns import Table
+from stallscope.model.columns import Rows, Table
 from stallscope.timeline.native import OUTSIDE, sweeps
 
 RowArray = npt.NDArray[np.int32]
@@ -38,7 +38,7 @@ def picked(values: npt.NDArray[T], rows: RowArray) -> npt.NDArray[T]:
 
 @dataclass(frozen=True, slots=True)
 class Picked(Generic[T]):
-    """A column of few distinct values: these, and the row among them for each row of the table."""
+    """What another column holds in the rows that a table points to, one for each of its own."""
 
     values: npt.NDArray[T]
     rows: RowArray
@@ -47,23 +47,22 @@ class Picked(Generic[T]):
         """All of it."""
         return picked(self.values, self.rows)
 
-    def at(self, rows: npt.NDArray[Any]) -> npt.NDArray[T]:
-        """What some rows of the table hold."""
-        found: npt.NDArray[T] = self.values[self.rows[rows]]
-        return found
+    def at(self, rows: Rows) -> npt.NDArray[T]:
+        """The same for some rows of the table."""
+        return picked(self.values, self.rows[rows])
 
 
 @dataclass(frozen=True, slots=True)
 class Found(Generic[T]):
     """A column that nobody keeps: a function finds what some rows hold, or all of them, given as a slice."""
 
-    find: Callable[[npt.NDArray[Any] | slice], npt.NDArray[T]]
+    find: Callable[[Rows], npt.NDArray[T]]
 
     def __call__(self) -> npt.NDArray[T]:
         """All of it."""
         return self.find(slice(None))
 
-    def at(self, rows: npt.NDArray[Any]) -> npt.NDArray[T]:
+    def at(self, rows: Rows) -> npt.NDArray[T]:
         """What some rows hold."""
         return self.find(rows)
 
@@ -81,7 +80,7 @@ class Reordered(Generic[T]):
         found[self.order] = self.values
         return found
 
-    def at(self, rows: npt.NDArray[Any]) -> npt.NDArray[T]:
+    def at(self, rows: Rows) -> npt.NDArray[T]:
         """What some of the former rows held."""
         found: npt.NDArray[T] = self()[rows]
         return found
@@ -96,4 +95,5 @@ def take_over(table: Table, ordered: Table, order: RowArray) -> None:
 def _picked(values: npt.NDArray[T], rows: RowArray) -> npt.NDArray[T]:
     if len(rows) and int(rows.min()) < 0:
         raise IndexError(f"rows beyond the {len(values)} of a table")
-    return values[rows]
+    found: npt.NDArray[T] = values[rows]
+    return found

@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from stallscope.model.columns import NO_ROW
 from stallscope.timeline.calls import ThreadClock
+from stallscope.timeline.gaps import Gaps
 from stallscope.timeline.intervals import IntervalSet
 from stallscope.timeline.operations import OperationKind, Operations
 from stallscope.timeline.timeline import Timeline
@@ -84,10 +85,11 @@ def _neighbours(
     nothing = np.full(len(start), NO_ROW, np.int64)
     if not len(gaps) or not len(start):
         return nothing, nothing.copy(), start * 0, start * 0
-    clock = ThreadClock.of(gaps.start_ns, gaps.end_ns, start)
-    gap = np.searchsorted(clock.key(gaps.device, gaps.start_ns), clock.key(device, start), side="right") - 1
+    starts = gaps.read("start_ns")
+    clock = ThreadClock.of(starts, gaps.read("end_ns"), start)
+    gap = np.searchsorted(clock.key(gaps.read("device"), starts), clock.key(device, start), side="right") - 1
     row = np.maximum(gap, 0)
-    idle = (gap >= 0) & (gaps.device[row] == device) & (start < gaps.end_ns[row])
+    idle = (gap >= 0) & (gaps.at(Gaps.device, row) == device) & (start < gaps.at(Gaps.end_ns, row))
     host = np.where(idle, np.clip(gaps.host_end_ns[row] - start, 0, end - start), 0)
     return (
         np.where(idle, gaps.before[row], NO_ROW),

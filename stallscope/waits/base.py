@@ -107,7 +107,7 @@ class Detection:
     claims: Claims
     level: EvidenceLevel
     assumes: str
-    facts: tuple[Fact, ...] | Callable[[Int64Array], tuple[Fact, ...]] = ()
+    facts: tuple[Fact, ...] | Callable[[RowArray], tuple[Fact, ...]] = ()
     floor_ns: int = 0
     low_ratio: float = DEFAULT_LOW_RATIO
     caveats: tuple[str, ...] = ()
@@ -241,8 +241,8 @@ class Rule:
 def claim_gaps(
     view: View,
     gap: npt.NDArray[np.intp] | RowArray,
-    starts: Int64Array,
-    ends: Int64Array,
+    starts: Int64Array | Found[np.int64],
+    ends: Int64Array | Found[np.int64],
     call: RowArray | None = None,
 ) -> Claims:
     """Claims on parts of gaps: one row a (gap, start, end); the blamed call defaults to the successor's launch.
@@ -251,16 +251,28 @@ def claim_gaps(
     """
     gaps, process = view.gaps, view.operations.process
     rows = gap.astype(np.int32)
+    begin, end = (side.at if isinstance(side, Found) else side.__getitem__ for side in (starts, ends))
     return Claims.lazily(
         len(rows),
         start_ns=starts,
         end_ns=ends,
-        device=picked(gaps.device, rows),
+        device=Found(lambda some: gaps.at(Gaps.device, rows[some])),
         process=Found(lambda some: picked(process, picked(gaps.after, rows[some]))),
-        call=Found(lambda some: picked(gaps.launch, rows[some])) if call is None else call,
+        call=Found(lambda some: gaps.at(Gaps.launch, rows[some])) if call is None else call,
         operation=Found(lambda some: picked(gaps.after, rows[some])),
         thread=Found(lambda some: picked(gaps.thread, rows[some])),
-        time_ns=Found(lambda some: (starts[some] + ends[some]) // 2),
+        time_ns=Found(lambda some: (begin(some) + end(some)) // 2),
+    )
+
+
+def claim_whole_gaps(view: View, gap: npt.NDArray[np.intp] | RowArray) -> Claims:
+    """Claims on gaps from end to end."""
+    gaps, rows = view.gaps, gap.astype(np.int32)
+    return claim_gaps(
+        view,
+        rows,
+        Found(lambda some: gaps.at(Gaps.start_ns, rows[some])),
+        Found(lambda some: gaps.at(Gaps.end_ns, rows[some])),
     )
 
 

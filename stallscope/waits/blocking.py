@@ -10,7 +10,8 @@ import numpy.typing as npt
 
 from stallscope.model.events import ApiCalls
 from stallscope.timeline.calls import CallKind
-from stallscope.timeline.intervals import Int64Array, is_one_of
+from stallscope.timeline.intervals import is_one_of
+from stallscope.timeline.rows import RowArray
 from stallscope.waits.base import Claims, Detection, Fact, View, claim_gaps
 
 
@@ -36,15 +37,15 @@ def blocked_detection(view: View, claims: Claims, what: str, assumes: str) -> De
     return Detection(claims=claims, level="supported", assumes=assumes, facts=call_facts(view, claims, what))
 
 
-def call_facts(view: View, claims: Claims, what: str) -> Callable[[Int64Array], tuple[Fact, ...]]:
+def call_facts(view: View, claims: Claims, what: str) -> Callable[[RowArray], tuple[Fact, ...]]:
     """How many calls, how long they took, and under how many of them the device drained."""
     return partial(_call_facts, view, claims, what)
 
 
-def _call_facts(view: View, claims: Claims, what: str, rows: Int64Array) -> tuple[Fact, ...]:
-    calls, call = view.calls, claims.call[rows]
+def _call_facts(view: View, claims: Claims, what: str, rows: RowArray) -> tuple[Fact, ...]:
+    calls, call = view.calls, claims.at(Claims.call, rows)
     blamed = np.unique(call)
-    drained = np.unique(call[calls.start_ns[call] < claims.start_ns[rows]])
+    drained = np.unique(call[calls.start_ns[call] < claims.at(Claims.start_ns, rows)])
     return (
         Fact(f"{what} that leave the device idle", len(blamed), "count", ApiCalls),
         Fact("host time in these calls", int((calls.end_ns[blamed] - calls.start_ns[blamed]).sum()), "ns", ApiCalls),

@@ -11,6 +11,7 @@ from stallscope.model.collection import table_source
 from stallscope.model.experiments import Experiment, Prediction
 from stallscope.model.findings import Evidence, Finding, Recoverable, Severity
 from stallscope.timeline.intervals import Int64Array
+from stallscope.timeline.rows import RowArray
 from stallscope.timeline.timeline import Timeline
 from stallscope.waits.base import Claims, Detection, Rule
 from stallscope.waits.ledger import Settlement
@@ -31,14 +32,15 @@ def finding_of(timeline: Timeline, rule: Rule, detection: Detection, settlement:
         hidden = _uncharged(timeline, detection.beside.claims)
         if hidden.sum() > owned.sum():
             detection, owned, charged = detection.beside, hidden, None
-    rows = np.flatnonzero(owned > 0)
+    rows: RowArray = np.flatnonzero(owned > 0).astype(np.int32)
     if not len(rows):
         return None
-    devices = np.unique(detection.claims.device[rows]).tolist()
-    wait_ns = int(owned.sum())
+    got = owned[rows]
+    devices = np.unique(detection.claims.at(Claims.device, rows)).tolist()
+    wait_ns = int(got.sum())
     share = wait_ns / sum(w.window_ns for w in timeline.windows if w.device in devices)
     profiled = profiler_part_ns(timeline, detection.claims, rows) if rule.meta.layer == "idle" else 0
-    recoverable = _recoverable(rule, detection, owned[rows], profiled)
+    recoverable = _recoverable(rule, detection, got, profiled)
     return Finding(
         id=_stable_id(timeline, rule),
         wait=rule.meta.id,
@@ -54,8 +56,8 @@ def finding_of(timeline: Timeline, rule: Rule, detection: Detection, settlement:
             Evidence(label=f.label, value=f.value, unit=f.unit, source=table_source(timeline.trace, f.table))
             for f in (detection.facts(rows) if callable(detection.facts) else detection.facts)
         ),
-        where=places(timeline, detection.claims, owned),
-        spans=spans(detection.claims, owned),
+        where=places(timeline, detection.claims, rows, got),
+        spans=spans(detection.claims, rows, got),
         experiments=tuple(_with_expectation(rule, recoverable)),
         caveats=detection.caveats,
         docs=rule.meta.docs,
@@ -74,8 +76,8 @@ def _uncharged(timeline: Timeline, claims: Claims) -> Int64Array:
     """Length of every claim inside its device's window, for findings beside the ledger."""
     owned = np.zeros(len(claims), np.int64)
     for window in timeline.windows:
-        rows = np.flatnonzero(claims.device == window.device)
-        owned[rows] = window.window.covered(claims.start_ns[rows], claims.end_ns[rows])
+        rows = np.flatnonzero(claims.read("device") == window.device)
+        owned[rows] = window.window.covered(claims.at(Claims.start_ns, rows), claims.at(Claims.end_ns, rows))
     return owned
 
 
@@ -83,7 +85,8 @@ def _recoverable(rule: Rule, detection: Detection, owned: Int64Array, profiled_n
     """The rule's interval; what the profiler may have added to the host is not promised."""
     if rule.meta.severity == "note":
         return Recoverable(low=0, high=0, assumes=detection.assumes)
-    high = int(np.maximum(owned - detection.floor_ns, 0).sum())
+    over = owned - detection.floor_ns if detection.floor_ns else owned
+    high = int(over.sum(where=over > 0))
     sure = max(high - profiled_ns, 0)
     return Recoverable(low=int(sure * detection.low_ratio), high=high, assumes=detection.assumes)
 

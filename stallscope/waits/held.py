@@ -8,6 +8,7 @@ import numpy.typing as npt
 from stallscope.model.columns import NO_ROW
 from stallscope.model.events import SyncKind, Syncs
 from stallscope.timeline.calls import CallKind
+from stallscope.timeline.gaps import Gaps
 from stallscope.timeline.intervals import Int64Array, positions
 from stallscope.timeline.rows import RowArray
 from stallscope.timeline.stream_order import stream_key
@@ -20,23 +21,24 @@ LATENCY_NS = 10_000
 def held_gaps(view: View) -> Int64Array:
     """Gaps in which the successor lay in its stream for longer than launch latency, graph nodes aside."""
     gaps = view.gaps
-    late = np.flatnonzero(gaps.end_ns - gaps.start_ns > LATENCY_NS)  # nothing is held for longer than its gap
-    late = late[~gaps.in_graph[late] & (gaps.launch[late] != NO_ROW)]
-    held: Int64Array = late[gaps.end_ns[late] - held_from(view, late) > LATENCY_NS]
+    length = gaps.read("end_ns") - gaps.read("start_ns")
+    late = np.flatnonzero(length > LATENCY_NS)  # nothing is held for longer than its gap
+    late = late[~gaps.in_graph[late] & (gaps.at(Gaps.launch, late) != NO_ROW)]
+    held: Int64Array = late[gaps.at(Gaps.end_ns, late) - held_from(view, late) > LATENCY_NS]
     return held
 
 
 def held_from(view: View, gap: Int64Array) -> Int64Array:
     """When the queue, and no longer the host, delays the successor of each gap; the gap's end where it never does."""
     gaps = view.gaps
-    return np.where(gaps.queued[gap], gaps.start_ns[gap], gaps.late_end_ns[gap])
+    return np.where(gaps.queued[gap], gaps.at(Gaps.start_ns, gap), gaps.late_end_ns[gap])
 
 
 def claim_held(view: View, gap: Int64Array) -> Claims:
     """Claims on the time the queue held the successors, placed where these were launched."""
     gaps, calls = view.gaps, view.calls
-    claims = claim_gaps(view, gap, held_from(view, gap), gaps.end_ns[gap])
-    return claims.with_columns(time_ns=calls.start_ns[gaps.launch[gap]])
+    claims = claim_gaps(view, gap, held_from(view, gap), gaps.at(Gaps.end_ns, gap))
+    return claims.with_columns(time_ns=calls.start_ns[gaps.at(Gaps.launch, gap)])
 
 
 def called_between(view: View, wanted: npt.NDArray[np.bool_]) -> npt.NDArray[np.bool_]:
@@ -66,7 +68,7 @@ def waits_for_event(view: View, gap: Int64Array) -> npt.NDArray[np.bool_]:
 
 
 def _waits_before_launch(view: View, gap: Int64Array) -> npt.NDArray[np.bool_]:
-    calls, launch = view.calls, view.gaps.launch[gap]
+    calls, launch = view.calls, view.gaps.at(Gaps.launch, gap)
     asked = np.flatnonzero(calls.kind == CallKind.STREAM_WAIT)
     words = np.unique(np.concatenate((view.launch[view.launch != NO_ROW], asked)))
     before = words[np.maximum(np.searchsorted(words, launch) - 1, 0)]

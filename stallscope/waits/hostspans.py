@@ -8,6 +8,7 @@ import numpy.typing as npt
 from stallscope.model.columns import NO_ROW
 from stallscope.model.events import Span
 from stallscope.timeline.calls import CallIndex, HostCalls, SpanIndex, ThreadClock
+from stallscope.timeline.gaps import Gaps
 from stallscope.timeline.intervals import Int64Array, IntervalSet, expand, positions, union
 from stallscope.waits.base import Claims, View, claim_gaps
 
@@ -19,7 +20,7 @@ def claim_host_spans(view: View, spans: Span, thread: npt.NDArray[np.int32]) -> 
     there; so these claims compete only with other explanations of the same host time.
     """
     gaps = view.gaps
-    late = np.flatnonzero(_late(view) & (gaps.host_end_ns > gaps.start_ns))
+    late = np.flatnonzero(_late(view) & (gaps.host_end_ns > gaps.read("start_ns")))
     gap, start, end = _inside(view, late, gaps.host_end_ns, _disjoint(spans, thread))
     piece, start, end = _outside_calls(view.calls, gaps.thread[gap], start, end)
     return claim_gaps(view, gap[piece], start, end)
@@ -27,7 +28,8 @@ def claim_host_spans(view: View, spans: Span, thread: npt.NDArray[np.int32]) -> 
 
 def claim_inside(view: View, spans: Span, thread: npt.NDArray[np.int32]) -> Claims:
     """Claims on late gaps wherever the spans of the launching thread cover them, API calls included."""
-    return claim_gaps(view, *_inside(view, np.flatnonzero(_late(view)), view.gaps.end_ns, _disjoint(spans, thread)))
+    late = np.flatnonzero(_late(view))
+    return claim_gaps(view, *_inside(view, late, view.gaps.read("end_ns"), _disjoint(spans, thread)))
 
 
 _Pieces = tuple[Int64Array, Int64Array, Int64Array]
@@ -50,7 +52,7 @@ def _disjoint(spans: Span, thread: npt.NDArray[np.int32]) -> SpanIndex:
 def _inside(view: View, late: Int64Array, ends: Int64Array, spans: SpanIndex) -> _Pieces:
     """The parts of late gaps, up to `ends`, that the spans of their threads cover."""
     gaps = view.gaps
-    start, end = gaps.start_ns[late], ends[late]
+    start, end = gaps.at(Gaps.start_ns, late), ends[late]
     row, span = spans.overlapping(gaps.thread[late], start, end)
     return late[row], np.maximum(start[row], spans.starts[span]), np.minimum(end[row], spans.ends[span])
 

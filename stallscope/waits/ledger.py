@@ -126,13 +126,13 @@ def take_claims(
 
     Where claims overlap, the one that begins first gets the overlap.
     """
-    index = np.flatnonzero(claims.device == device)
+    index = np.flatnonzero(claims.read("device") == device)
     count = len(index)
     if not count or not len(free.starts):
         return EMPTY, free
     together = index[-1] - index[0] == count - 1  # then the device's claims need no copies
     rows: npt.NDArray[np.intp] | slice = slice(int(index[0]), int(index[-1]) + 1) if together else index
-    starts, ends = claims.start_ns[rows], claims.end_ns[rows]
+    starts, ends = claims.at(Claims.start_ns, rows), claims.at(Claims.end_ns, rows)
     if np.any(starts[1:] < starts[:-1]):
         order = np.argsort(starts, kind="stable")
         rows, starts, ends = index[order], starts[order], ends[order]

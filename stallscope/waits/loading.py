@@ -11,7 +11,9 @@ from stallscope.model.columns import NO_ROW
 from stallscope.model.events import OverheadKind, Overheads
 from stallscope.timeline.blocking import CATCH_UP_NS
 from stallscope.timeline.calls import LAUNCHES, SYNCS, CallIndex
+from stallscope.timeline.gaps import Gaps
 from stallscope.timeline.intervals import Int64Array, is_one_of
+from stallscope.timeline.rows import RowArray
 from stallscope.timeline.windows import DeviceWindow
 from stallscope.waits.base import Claims, Detection, Fact, View, claim_gaps
 from stallscope.waits.blocking import call_facts, claim_blocked_by
@@ -46,7 +48,7 @@ def loading_detection(view: View, wanted: npt.NDArray[np.bool_], loading: Loadin
     if not len(claims):
         return None
 
-    def facts(left: Int64Array) -> tuple[Fact, ...]:
+    def facts(left: RowArray) -> tuple[Fact, ...]:
         under_calls = left[left < len(blocked)]
         return (
             *(call_facts(view, claims, loading.calls)(under_calls) if len(under_calls) else ()),
@@ -79,7 +81,7 @@ def _lead_lost(view: View, found: Overheads) -> list[Claims]:
     for thread in np.unique(found.thread):
         mine = found.take(found.thread == thread)
         for window in view.windows:
-            gap = late[(gaps.thread[late] == thread) & (gaps.device[late] == window.device)]
+            gap = late[(gaps.thread[late] == thread) & (gaps.at(Gaps.device, late) == window.device)]
             if len(gap):
                 claims.append(_behind(view, mine, window, gap))
     return claims
@@ -90,9 +92,9 @@ def _behind(view: View, found: Overheads, window: DeviceWindow, gap: Int64Array)
     order = np.argsort(found.end_ns, kind="stable")
     start, end = found.start_ns[order], found.end_ns[order]
     lost = np.concatenate((np.zeros(1, np.int64), np.cumsum(window.busy.covered(start, end))))
-    begins = gaps.start_ns[gap]
+    begins = gaps.at(Gaps.start_ns, gap)
     records = np.searchsorted(end, begins, side="right")  # that had ended before each gap
-    length = gaps.end_ns[gap] - begins
+    length = gaps.at(Gaps.end_ns, gap) - begins
     group, first = np.unique(records, return_index=True)
     budget = np.diff(lost[group], prepend=0)
     used = np.cumsum(length) - length

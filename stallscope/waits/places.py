@@ -26,9 +26,9 @@ MAX_SPANS = 50
 CLAIMS_AT_A_TIME = 500_000
 
 
-def places(timeline: Timeline, claims: Claims, owned_ns: Int64Array) -> tuple[Place, ...]:
-    """The places that cost most, largest first."""
-    found = _together(_parts(timeline, claims, owned_ns))
+def places(timeline: Timeline, claims: Claims, rows: RowArray, owned_ns: Int64Array) -> tuple[Place, ...]:
+    """The places that cost most, largest first; the claims in these rows own so much."""
+    found = _together(_parts(timeline, claims, rows, owned_ns))
     rank = max(len(found.waited) - MAX_PLACES, 0)
     largest = np.flatnonzero(found.waited >= np.partition(found.waited, rank)[rank])  # few: only these need an order
     ranked = (*(key[largest] for key in reversed(found.keys)), -found.counts[largest], -found.waited[largest])
@@ -52,20 +52,20 @@ class _Distinct(NamedTuple):
     counts: Int64Array
 
 
-def _parts(timeline: Timeline, claims: Claims, owned_ns: Int64Array) -> list[_Distinct]:
+def _parts(timeline: Timeline, claims: Claims, rows: RowArray, owned_ns: Int64Array) -> list[_Distinct]:
     """The places of some claims at a time: a large trace has millions, and all of their keys fill gigabytes."""
-    rows = np.flatnonzero(owned_ns > 0)
     names = ("thread", "process", "time_ns", "call", "operation")
 
     def distinct(begin: int) -> _Distinct:
-        part = rows[begin : begin + CLAIMS_AT_A_TIME]
+        some = slice(begin, begin + CLAIMS_AT_A_TIME)
+        part = rows[some]
         thread, process, time, call, operation = (claims.at(Claims.COLUMNS[name], part) for name in names)
         innermost, borrowed = timeline.ranges.at(thread, process, time)
         path = timeline.ranges.path_ids(innermost)
         keys = (path, borrowed, _names(timeline.calls, call), _kernels(timeline, operation), thread)
         same = groups(*keys)
         first = same.first
-        return _Distinct(innermost[first], tuple(key[first] for key in keys), same.sums(owned_ns[part]), same.sizes())
+        return _Distinct(innermost[first], tuple(key[first] for key in keys), same.sums(owned_ns[some]), same.sizes())
 
     return side_by_side(timeline, distinct, range(0, len(rows), CLAIMS_AT_A_TIME))
 
@@ -115,10 +115,11 @@ def _kernels(timeline: Timeline, rows: RowArray) -> Int32Array:
     return np.where(own == 0, 0, kernels.at(Kernels.full_name, source))
 
 
-def spans(claims: Claims, owned_ns: Int64Array) -> tuple[tuple[int, int], ...]:
-    """The largest claimed spans in time order, for finding them in the Nsight GUI."""
-    rows = np.flatnonzero(owned_ns > 0)
+def spans(claims: Claims, rows: RowArray, owned_ns: Int64Array) -> tuple[tuple[int, int], ...]:
+    """Those of the claims in these rows that own most, in time order, for finding them in the Nsight GUI."""
     if len(rows) > MAX_SPANS:
-        rows = rows[np.argpartition(-owned_ns[rows], MAX_SPANS)[:MAX_SPANS]]
-    found = {(int(claims.start_ns[r]), int(claims.end_ns[r])) for r in rows}
-    return tuple(sorted(found))
+        least = np.partition(owned_ns, -MAX_SPANS)[-MAX_SPANS]
+        more = np.flatnonzero(owned_ns > least)
+        rows = rows[np.concatenate((more, np.flatnonzero(owned_ns == least)[: MAX_SPANS - len(more)]))]
+    starts, ends = claims.at(Claims.start_ns, rows), claims.at(Claims.end_ns, rows)
+    return tuple(sorted(set(zip(starts.tolist(), ends.tolist(), strict=True))))

@@ -6,7 +6,9 @@ import numpy as np
 
 from stallscope.model.columns import NO_ROW
 from stallscope.timeline.blocking import CATCH_UP_NS
+from stallscope.timeline.gaps import Gaps
 from stallscope.timeline.intervals import Int64Array, IntervalSet, positions, union
+from stallscope.timeline.rows import RowArray
 from stallscope.timeline.timeline import Timeline
 from stallscope.waits.base import Claims
 
@@ -19,7 +21,7 @@ trend.
 """
 
 
-def profiler_part_ns(timeline: Timeline, claims: Claims, rows: Int64Array) -> int:
+def profiler_part_ns(timeline: Timeline, claims: Claims, rows: RowArray) -> int:
     """Time of these claims on gaps that may be the profiler's: CALL_NS for every call the waiting thread made for them.
 
     Those are its calls beside the operation before the gap, at most CATCH_UP_NS before its end, and in the claim.
@@ -31,15 +33,15 @@ def profiler_part_ns(timeline: Timeline, claims: Claims, rows: Int64Array) -> in
     return CALL_NS * sum(_calls_made(timeline, claims, rows[threads == thread], thread) for thread in waiting)
 
 
-def _calls_made(timeline: Timeline, claims: Claims, rows: Int64Array, thread: int) -> int:
+def _calls_made(timeline: Timeline, claims: Claims, rows: RowArray, thread: int) -> int:
     """Calls that the thread made for its claims."""
     gaps, calls = timeline.gaps, timeline.calls
     operation = claims.at(Claims.operation, rows)
     gap = np.where(operation == NO_ROW, NO_ROW, timeline.gap_before[operation])
     rows, gap = rows[gap != NO_ROW], gap[gap != NO_ROW]
-    begins = np.maximum(timeline.operations.start_ns[gaps.before[gap]], gaps.start_ns[gap] - CATCH_UP_NS)
-    spans = union(begins, claims.end_ns[rows])
-    first, after = np.searchsorted(calls.thread, [thread, thread + 1])
+    begins = np.maximum(timeline.operations.start_ns[gaps.before[gap]], gaps.at(Gaps.start_ns, gap) - CATCH_UP_NS)
+    spans = union(begins, claims.at(Claims.end_ns, rows))
+    first, after = np.searchsorted(calls.thread, np.array([thread, thread + 1], np.int32))
     starts = calls.start_ns[first:after]
     inner = starts[~calls.outer[first:after]]
     return _inside(starts, spans) - _inside(inner, spans)

@@ -7,6 +7,7 @@ import numpy as np
 from stallscope.model.columns import NO_ROW
 from stallscope.model.events import CopyKind, MigrationCause, Migrations
 from stallscope.model.experiments import Experiment
+from stallscope.timeline.gaps import Gaps
 from stallscope.timeline.intervals import Int64Array, IntervalSet, union
 from stallscope.timeline.operations import OperationKind
 from stallscope.waits.base import Claims, View, claim_operations, measure
@@ -65,8 +66,8 @@ def claim_migrations(view: View, rows: Int64Array) -> Claims:
 def claim_idle(view: View, device: int, spans: IntervalSet) -> Claims:
     """Claims on the host parts of a device's gaps that the spans cover."""
     gaps = view.gaps
-    rows = np.flatnonzero(gaps.device == device)
-    row, start, end = cut(gaps.start_ns[rows], gaps.host_end_ns[rows], spans)
+    rows = np.flatnonzero(gaps.read("device") == device)
+    row, start, end = cut(gaps.at(Gaps.start_ns, rows), gaps.host_end_ns[rows], spans)
     gap = rows[row]
     none = np.full(len(gap), NO_ROW)
     return Claims.of(

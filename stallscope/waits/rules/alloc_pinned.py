@@ -12,6 +12,7 @@ from stallscope.model.columns import NO_ROW
 from stallscope.model.events import ApiCalls
 from stallscope.model.experiments import Experiment
 from stallscope.timeline.calls import CallKind, HostCalls, lasting
+from stallscope.timeline.gaps import Gaps
 from stallscope.timeline.intervals import union
 from stallscope.waits.base import Claims, Detection, Rule, RuleMeta, View, claim_gaps, measure
 from stallscope.waits.blocking import call_facts, claim_blocked
@@ -78,11 +79,11 @@ def _held_up(view: View) -> Claims:
     for owner in np.unique(calls.at(HostCalls.process, rows)):
         mine = rows[calls.at(HostCalls.process, rows) == owner]
         late = np.flatnonzero(~gaps.queued & ~gaps.in_graph & (process == owner))
-        known = np.maximum(gaps.launch[late], 0)
-        begin, end = gaps.start_ns[late], gaps.end_ns[late]
+        known = np.maximum(gaps.at(Gaps.launch, late), 0)
+        begin, end = gaps.at(Gaps.start_ns, late), gaps.at(Gaps.end_ns, late)
         if len(np.unique(calls.thread[mine])) == 1:
             begin = np.clip(calls.start_ns[known], begin, end)
-            end = np.where(gaps.launch[late] == NO_ROW, begin, np.clip(calls.end_ns[known], begin, end))
+            end = np.where(gaps.at(Gaps.launch, late) == NO_ROW, begin, np.clip(calls.end_ns[known], begin, end))
         row, start, stop = cut(begin, end, union(calls.start_ns[mine], calls.end_ns[mine]))
         longest = mine[np.argmax(calls.end_ns[mine] - calls.start_ns[mine])]
         parts.append(claim_gaps(view, late[row], start, stop, np.full(len(row), longest)))

@@ -7,6 +7,7 @@ import numpy as np
 from stallscope.model.columns import NO_ROW
 from stallscope.model.events import ApiCalls, HostCallbacks, Kernels, Syncs
 from stallscope.model.experiments import Experiment
+from stallscope.timeline.gaps import Gaps
 from stallscope.timeline.intervals import union
 from stallscope.waits.base import Detection, Fact, Rule, RuleMeta, View, claim_gaps, measure
 from stallscope.waits.held import called_between, claim_held, held_gaps, waits_for_event
@@ -55,7 +56,9 @@ def _recorded(view: View) -> Detection | None:
         mine = np.flatnonzero(process == owner)
         ran = callbacks.process == owner
         row, start, end = cut(
-            gaps.start_ns[mine], gaps.end_ns[mine], union(callbacks.start_ns[ran], callbacks.end_ns[ran])
+            gaps.at(Gaps.start_ns, mine),
+            gaps.at(Gaps.end_ns, mine),
+            union(callbacks.start_ns[ran], callbacks.end_ns[ran]),
         )
         claims.append((mine[row], start, end))
         count += int(ran.sum())

@@ -6,6 +6,7 @@ import numpy as np
 
 from stallscope.model.events import ApiCalls, Kernels, Syncs
 from stallscope.model.experiments import Experiment
+from stallscope.timeline.gaps import Gaps
 from stallscope.waits.base import Detection, Fact, Rule, RuleMeta, View, measure
 from stallscope.waits.held import LATENCY_NS, claim_held, held_gaps, waits_for_event
 
@@ -36,10 +37,10 @@ def detect(view: View) -> Detection | None:
         return None
     held = held[waits_for_event(view, held)]
     released = np.zeros(len(held), np.bool_)
-    for device in np.unique(gaps.device[held]):
+    for device in np.unique(gaps.at(Gaps.device, held)):
         ends = np.sort(operations.end_ns[operations.device != device])
-        mine = gaps.device[held] == device
-        until = gaps.end_ns[held][mine]
+        mine = gaps.at(Gaps.device, held) == device
+        until = gaps.at(Gaps.end_ns, held)[mine]
         released[mine] = np.searchsorted(ends, until, side="right") > np.searchsorted(ends, until - LATENCY_NS)
     held = held[released]
     if not len(held):

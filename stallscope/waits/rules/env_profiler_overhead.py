@@ -8,6 +8,7 @@ from stallscope.model.columns import NO_ROW
 from stallscope.model.events import ApiCalls, OverheadKind, Overheads
 from stallscope.model.experiments import Experiment
 from stallscope.timeline.calls import CallKind
+from stallscope.timeline.gaps import Gaps
 from stallscope.waits.base import Claims, Detection, Fact, Rule, RuleMeta, View, claim_gaps, measure
 from stallscope.waits.graphs import first_replays
 from stallscope.waits.hostspans import claim_inside
@@ -62,11 +63,12 @@ def _traced_replays(view: View) -> Claims:
     gaps, calls = view.gaps, view.calls
     if view.trace.capture.graph_trace != "node" or not len(calls):
         return Claims.empty()
-    launched = (gaps.launch != NO_ROW) & ~gaps.queued & ~gaps.in_graph
-    launched &= calls.kind[np.maximum(gaps.launch, 0)] == CallKind.GRAPH_LAUNCH
-    launched &= ~np.isin(gaps.launch, first_replays(view))
+    launch = gaps.read("launch")
+    launched = (launch != NO_ROW) & ~gaps.queued & ~gaps.in_graph
+    launched &= calls.kind[np.maximum(launch, 0)] == CallKind.GRAPH_LAUNCH
+    launched &= ~np.isin(launch, first_replays(view))
     gap = np.flatnonzero(launched)
-    return claim_gaps(view, gap, gaps.host_end_ns[gap], gaps.end_ns[gap])
+    return claim_gaps(view, gap, gaps.host_end_ns[gap], gaps.at(Gaps.end_ns, gap))
 
 
 RULE = Rule(META, detect, EXPERIMENTS)

@@ -6,7 +6,7 @@ import numpy as np
 
 from stallscope.model.events import ApiCalls, ContextSwitches, Kernels
 from stallscope.model.experiments import Experiment
-from stallscope.waits.base import Detection, Fact, Rule, RuleMeta, View, claim_gaps, measure
+from stallscope.waits.base import Detection, Fact, Rule, RuleMeta, View, claim_whole_gaps, measure
 
 META = RuleMeta(
     id="env.shared_gpu",
@@ -42,7 +42,7 @@ def detect(view: View) -> Detection | None:
     if switches is not None:
         facts.append(Fact("context switches", len(switches), "count", ContextSwitches))
     return Detection(
-        claims=claim_gaps(view, rows, gaps.start_ns[rows], gaps.end_ns[rows]),
+        claims=claim_whole_gaps(view, rows),
         level="supported" if switches is not None and len(switches) else "indicated",
         assumes="the process has the device for itself",
         facts=tuple(facts),

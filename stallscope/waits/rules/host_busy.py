@@ -6,6 +6,7 @@ import numpy as np
 
 from stallscope.model.events import ApiCalls, NvtxRanges
 from stallscope.model.experiments import Experiment
+from stallscope.timeline.gaps import Gaps
 from stallscope.timeline.intervals import Int64Array
 from stallscope.waits.base import Detection, Fact, Rule, RuleMeta, View, claim_gaps, measure
 from stallscope.waits.bursts import late_launches
@@ -46,7 +47,7 @@ def detect(view: View) -> Detection | None:
     gaps = view.gaps
     annotated = view.find(NvtxRanges) is not None
     return Detection(
-        claims=claim_gaps(view, behind, gaps.start_ns[behind], gaps.late_end_ns[behind]),
+        claims=claim_gaps(view, behind, gaps.at(Gaps.start_ns, behind), gaps.late_end_ns[behind]),
         level="supported" if annotated else "indicated",
         assumes="the host work moves off the launching thread or runs beside the device",
         facts=lambda rows: _stretches(view, behind[rows]),
@@ -58,10 +59,10 @@ def detect(view: View) -> Detection | None:
 
 def _stretches(view: View, gap: Int64Array) -> tuple[Fact, ...]:
     gaps = view.gaps
-    host = gaps.host_end_ns[gap] - gaps.start_ns[gap]
+    start = gaps.at(Gaps.start_ns, gap)
     return (
         Fact("gaps behind a stretch of host work", len(gap), "count", ApiCalls),
-        Fact("host time before these launches", int(host.sum()), "ns", ApiCalls),
+        Fact("host time before these launches", int((gaps.host_end_ns[gap] - start).sum()), "ns", ApiCalls),
         Fact("median stretch outside any API call", float(np.median(gaps.stretch_ns[gap])), "ns", ApiCalls),
     )
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from stallscope.model.events import ApiCalls, Kernels
 from stallscope.model.experiments import Experiment
-from stallscope.waits.base import Detection, Fact, Rule, RuleMeta, View, claim_gaps, measure
+from stallscope.waits.base import Detection, Fact, Rule, RuleMeta, View, claim_whole_gaps, measure
 
 DRAIN_NS = 10_000
 """Longest gap that device-side launch latency explains (p99 of back-to-back kernels on an H100 is 9.4 µs)."""
@@ -41,12 +41,12 @@ EXPERIMENTS = (
 def detect(view: View) -> Detection | None:
     """Claim short gaps before queued operations and between the nodes of a replay."""
     gaps = view.gaps
-    length = gaps.end_ns - gaps.start_ns
+    length = gaps.read("end_ns") - gaps.read("start_ns")
     short = np.flatnonzero((gaps.queued & (length <= DRAIN_NS)) | (gaps.in_graph & (length <= GRAPH_DRAIN_NS)))
     if not len(short):
         return None
     return Detection(
-        claims=claim_gaps(view, short, gaps.start_ns[short], gaps.end_ns[short]),
+        claims=claim_whole_gaps(view, short),
         level="supported",
         assumes="not a host wait; only fewer or overlapping kernels shorten it",
         facts=(

@@ -7,6 +7,7 @@ import numpy as np
 from stallscope.model.events import ApiCalls, Kernels, MigrationCause, Migrations
 from stallscope.model.experiments import Experiment
 from stallscope.timeline.calls import CallKind
+from stallscope.timeline.gaps import Gaps
 from stallscope.timeline.intervals import Int64Array
 from stallscope.waits.base import Detection, Fact, Rule, RuleMeta, View, measure
 from stallscope.waits.held import called_between, claim_held, held_from, held_gaps
@@ -70,11 +71,11 @@ def _moved_last(view: View, held: Int64Array) -> Int64Array:
     found = np.full(len(held), -1, np.int64)
     since = held_from(view, held)
     for window in view.windows:
-        mine = np.flatnonzero(gaps.device[held] == window.device)
+        mine = np.flatnonzero(gaps.at(Gaps.device, held) == window.device)
         pieces = rows[table.device[rows] == window.device]
         if not len(mine) or not len(pieces):
             continue
-        end = gaps.end_ns[held[mine]]
+        end = gaps.at(Gaps.end_ns, held[mine])
         last = np.searchsorted(table.end_ns[pieces], end, side="right") - 1
         piece = pieces[np.maximum(last, 0)]
         moved = (last >= 0) & (table.start_ns[piece] >= since[mine]) & (end - table.end_ns[piece] <= BEHIND_NS)
