@@ -12,8 +12,8 @@ import numpy as np
 import numpy.typing as npt
 
 from stallscope.ingest.nsys_source import BOUNDS, Kind
-from stallscope.ingest.packing import narrow, packed
 from stallscope.ingest.sqlite_library import library
+from stallscope.model.packing import narrow, packed
 
 Array = npt.NDArray[Any]
 Mask = npt.NDArray[np.bool_]

@@ -5,14 +5,15 @@ from __future__ import annotations
 import numpy as np
 
 from stallscope.ingest import nsys_enums as enums
+from stallscope.ingest.at_once import at_once
 from stallscope.ingest.export_rows import Rows
 from stallscope.ingest.nsys_registry import Registry
 from stallscope.ingest.nsys_rows import Int64Array, host_spans, host_spans_as_written, timed, with_thread
 from stallscope.ingest.nsys_source import Kind, wanted
-from stallscope.ingest.packing import at_once, packed
 from stallscope.model import events
 from stallscope.model.columns import joined
 from stallscope.model.events import OverheadKind
+from stallscope.model.packing import packed
 
 API_CALLS: dict[str, Kind] = {
     **wanted("int", "start", "end"),

@@ -75,7 +75,7 @@ def blocked_gaps(gaps: Gaps, calls: HostCalls, rows: Int64Array, windows: tuple[
     late = np.flatnonzero((gaps.thread != NO_ROW) & ~gaps.queued & ~gaps.in_graph)
     index = CallIndex(calls, rows)
     pair, call = index.overlapping(
-        gaps.thread[late], gaps.at(Gaps.start_ns, late) - CLOCK_SLACK_NS, gaps.late_end_ns[late]
+        gaps.thread[late], gaps.at(Gaps.start_ns, late) - CLOCK_SLACK_NS, gaps.at(Gaps.late_end_ns, late)
     )
     gap = late[pair]
     before = (call <= gaps.at(Gaps.launch, gap)) | (
@@ -84,7 +84,7 @@ def blocked_gaps(gaps: Gaps, calls: HostCalls, rows: Int64Array, windows: tuple[
     gap, call = gap[before], call[before]
     inside = _Parts(
         np.maximum(calls.start_ns[call], gaps.at(Gaps.start_ns, gap)),
-        np.minimum(calls.end_ns[call], gaps.late_end_ns[gap]),
+        np.minimum(calls.end_ns[call], gaps.at(Gaps.late_end_ns, gap)),
         gap,
         call,
     )
@@ -167,7 +167,7 @@ def _behind(gaps: Gaps, calls: HostCalls, gap: Int64Array, drains: _Drains) -> _
     gap = gap[np.argsort(gaps.thread[gap], kind="stable")]
     drain = _last_drain(calls, drains.call, gaps, gap)
     gap, drain = gap[drain != NO_ROW], drain[drain != NO_ROW]
-    end = gaps.late_end_ns[gap]
+    end = gaps.at(Gaps.late_end_ns, gap)
     start = np.clip(calls.end_ns[drains.call[drain]], gaps.at(Gaps.start_ns, gap), end)
     left = np.maximum(drains.budget_ns[drain] - _running_sum(end - start, drains.chain[drain]), 0)
     left[_caught_up(gaps, calls, gap, drain, drains.call)] = 0
@@ -189,7 +189,7 @@ def _last_drain(calls: HostCalls, rows: Int64Array, gaps: Gaps, gap: Int64Array)
     """Position of the last drain that the gap's thread began before the gap's launch, or NO_ROW."""
     clock = ThreadClock.of(calls.start_ns[rows], gaps.at(Gaps.start_ns, gap), gaps.at(Gaps.end_ns, gap))
     position = np.searchsorted(
-        clock.key(calls.thread[rows], calls.start_ns[rows]), clock.key(gaps.thread[gap], gaps.host_end_ns[gap])
+        clock.key(calls.thread[rows], calls.start_ns[rows]), clock.key(gaps.thread[gap], gaps.at(Gaps.host_end_ns, gap))
     )
     found = np.maximum(position - 1, 0)
     return np.where((position > 0) & (calls.thread[rows[found]] == gaps.thread[gap]), found, NO_ROW)

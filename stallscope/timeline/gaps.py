@@ -5,13 +5,14 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from stallscope.model.columns import NO_ROW, Column
+from stallscope.model.columns import NO_ROW, Column, Packed
 from stallscope.model.events import Span
-from stallscope.timeline.calls import CallIndex, HostCalls, ThreadClock
+from stallscope.model.packing import packed
+from stallscope.timeline.calls import HostCalls, SpanIndex, ThreadClock
 from stallscope.timeline.intervals import Int64Array
 from stallscope.timeline.native import halves, sweeps, words
 from stallscope.timeline.operations import Operations
-from stallscope.timeline.rows import Picked, RowArray, picked
+from stallscope.timeline.rows import Found, Picked, RowArray, picked
 
 LONGEST_LATENCY_NS = 100_000
 """From the return of a launch call to the start on an idle device. Measured: 2-3 µs on A100, H100 and H200, 5-25 µs
@@ -25,8 +26,8 @@ class Gaps(Span):
     there the device waits for the host, from there for the call and for what follows it. `stretch_ns` is the longest
     time in that host part which the launching thread spent outside any API call. `late_end_ns` ends what the host is
     to blame for: all of the gap, unless the successor lay in its stream far longer than a launch takes to reach the
-    device. Starts, ends, devices and launches are looked up in the operations beside the gap: ask for those of some
-    rows (`at`) or once for all (`read`).
+    device. Times, devices and launches are made of the operations beside the gap: ask for those of some rows (`at`) or
+    once for all (`read`).
     """
 
     device = Column(np.int32, "index into Trace.devices")
@@ -78,14 +79,11 @@ def _with_host(
 ) -> Gaps:
     before, after = neighbours
     begun, ended = Picked(operations.end_ns, before), Picked(operations.start_ns, after)
-    start, end = begun(), ended()
     call, in_graph = picked(launch, after), picked(graph, after)
-    known = call != NO_ROW
-    row = np.maximum(call, 0)
-    called = picked(calls.start_ns, row) if len(calls) else np.zeros(len(call), np.int64)
-    returned = picked(calls.end_ns, row) if len(calls) else np.zeros(len(call), np.int64)
     thread = _threads(operations, calls, after, call)
-    host_end = np.where(known, np.clip(called, start, end), end)
+    span = begun(), ended()
+    host, stretch = _host_part(calls, call, thread, span)
+    held, queued = _held_part(calls, call, in_graph, span)
     process = operations.process
     same = (picked(launch, before) == call) & (picked(process, before) == picked(process, after))
     return Gaps.lazily(
@@ -97,17 +95,44 @@ def _with_host(
         after=after,
         launch=Picked(launch, after),
         thread=thread,
-        host_end_ns=host_end,
-        stretch_ns=_longest_stretch(calls, thread, start, host_end),
-        late_end_ns=_late_end(known & ~in_graph, np.clip(returned, start, end), end),
-        queued=known & (returned <= start),
-        in_graph=known & same & in_graph,
+        host_end_ns=Found(lambda some: begun.at(some) + host.at(some)),
+        stretch_ns=stretch,
+        late_end_ns=Found(lambda some: ended.at(some) - held.at(some)),
+        queued=queued,
+        in_graph=(call != NO_ROW) & same & in_graph,
     )
 
 
-def _late_end(known: npt.NDArray[np.bool_], returned: Int64Array, end: Int64Array) -> Int64Array:
-    """Where the host's part of each gap ends: a call that begins later cannot have delayed what lay in the queue."""
-    return np.where(known & (end - returned > LONGEST_LATENCY_NS), returned, end)
+def _host_part(
+    calls: HostCalls, call: RowArray, thread: npt.NDArray[np.int32], span: tuple[Int64Array, Int64Array]
+) -> tuple[Packed, Packed]:
+    """How long each gap waits for the host to launch, and the longest time in that outside API calls; 0 as a rule."""
+    start, end = span
+    until = end.copy()
+    if len(calls):
+        np.clip(picked(calls.start_ns, np.maximum(call, 0)), start, end, out=until, where=call != NO_ROW)
+    stretch = packed(_longest_stretch(calls, thread, start, until))
+    until -= start
+    return packed(until), stretch
+
+
+def _held_part(
+    calls: HostCalls, call: RowArray, in_graph: npt.NDArray[np.bool_], span: tuple[Int64Array, Int64Array]
+) -> tuple[Packed, npt.NDArray[np.bool_]]:
+    """How long the queue held the successor after its call had returned, and whether it did so all along.
+
+    A call that begins later than the other one returned cannot have delayed what lay in the queue. 0 as a rule, and
+    where it took no longer than a launch may take.
+    """
+    start, end = span
+    if not len(calls):
+        return packed(np.zeros(len(call), np.int8)), np.zeros(len(call), np.bool_)
+    returned = picked(calls.end_ns, np.maximum(call, 0))
+    known = call != NO_ROW
+    queued = known & (returned <= start)
+    held = np.subtract(end, np.clip(returned, start, end, out=returned), out=returned)
+    held[~known | in_graph | (held <= LONGEST_LATENCY_NS)] = 0
+    return packed(held), queued
 
 
 def _threads(operations: Operations, calls: HostCalls, after: RowArray, call: RowArray) -> npt.NDArray[np.int32]:
@@ -134,4 +159,5 @@ def _longest_stretch(calls: HostCalls, thread: npt.NDArray[np.int32], start: Int
     """Longest part of each span [start, end) outside the thread's API calls; 0 where the thread is unknown."""
     if not len(calls):
         return np.where(thread == NO_ROW, 0, end - start)
-    return CallIndex(calls, np.flatnonzero(calls.outer)).longest_outside(thread, start, end)
+    outer = calls if calls.outer.all() else calls.take(calls.outer)
+    return SpanIndex(outer.thread, outer.start_ns, outer.end_ns).longest_outside(thread, start, end)

@@ -90,12 +90,12 @@ def _neighbours(
     gap = np.searchsorted(clock.key(gaps.read("device"), starts), clock.key(device, start), side="right") - 1
     row = np.maximum(gap, 0)
     idle = (gap >= 0) & (gaps.at(Gaps.device, row) == device) & (start < gaps.at(Gaps.end_ns, row))
-    host = np.where(idle, np.clip(gaps.host_end_ns[row] - start, 0, end - start), 0)
+    host = np.where(idle, np.clip(gaps.at(Gaps.host_end_ns, row) - start, 0, end - start), 0)
     return (
         np.where(idle, gaps.before[row], NO_ROW),
         np.where(idle, gaps.after[row], NO_ROW),
         host,
-        np.where(idle, np.minimum(gaps.stretch_ns[row], host), 0),
+        np.where(idle, np.minimum(gaps.at(Gaps.stretch_ns, row), host), 0),
     )
 
 

@@ -20,5 +20,5 @@ def late_launches(view: View) -> tuple[Int64Array, Int64Array]:
     """Gaps whose successor was launched late: those inside a burst, and those behind a longer stretch of host work."""
     gaps = view.gaps
     late = (gaps.read("launch") != NO_ROW) & ~gaps.queued & ~gaps.in_graph
-    long = gaps.stretch_ns > BURST_NS
+    long = gaps.read("stretch_ns") > BURST_NS
     return np.flatnonzero(late & ~long), np.flatnonzero(late & long)

@@ -31,7 +31,7 @@ def held_gaps(view: View) -> Int64Array:
 def held_from(view: View, gap: Int64Array) -> Int64Array:
     """When the queue, and no longer the host, delays the successor of each gap; the gap's end where it never does."""
     gaps = view.gaps
-    return np.where(gaps.queued[gap], gaps.at(Gaps.start_ns, gap), gaps.late_end_ns[gap])
+    return np.where(gaps.queued[gap], gaps.at(Gaps.start_ns, gap), gaps.at(Gaps.late_end_ns, gap))
 
 
 def claim_held(view: View, gap: Int64Array) -> Claims:

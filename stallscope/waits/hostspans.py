@@ -20,8 +20,9 @@ def claim_host_spans(view: View, spans: Span, thread: npt.NDArray[np.int32]) -> 
     there; so these claims compete only with other explanations of the same host time.
     """
     gaps = view.gaps
-    late = np.flatnonzero(_late(view) & (gaps.host_end_ns > gaps.read("start_ns")))
-    gap, start, end = _inside(view, late, gaps.host_end_ns, _disjoint(spans, thread))
+    host_end = gaps.read("host_end_ns")
+    late = np.flatnonzero(_late(view) & (host_end > gaps.read("start_ns")))
+    gap, start, end = _inside(view, late, host_end, _disjoint(spans, thread))
     piece, start, end = _outside_calls(view.calls, gaps.thread[gap], start, end)
     return claim_gaps(view, gap[piece], start, end)
 

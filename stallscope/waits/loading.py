@@ -102,7 +102,7 @@ def _behind(view: View, found: Overheads, window: DeviceWindow, gap: Int64Array)
     left = np.clip(budget[of] - (used - used[first][of]), 0, length)
     ahead = _host_ahead(view, window, int(gaps.thread[gap[0]]))
     since = np.searchsorted(ahead, end[np.maximum(records - 1, 0)])
-    left[(np.searchsorted(ahead, gaps.host_end_ns[gap], side="right") > since) | (records == 0)] = 0
+    left[(np.searchsorted(ahead, gaps.at(Gaps.host_end_ns, gap), side="right") > since) | (records == 0)] = 0
     return claim_gaps(view, gap[left > 0], begins[left > 0], (begins + left)[left > 0])
 
 

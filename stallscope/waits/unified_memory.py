@@ -67,7 +67,7 @@ def claim_idle(view: View, device: int, spans: IntervalSet) -> Claims:
     """Claims on the host parts of a device's gaps that the spans cover."""
     gaps = view.gaps
     rows = np.flatnonzero(gaps.read("device") == device)
-    row, start, end = cut(gaps.at(Gaps.start_ns, rows), gaps.host_end_ns[rows], spans)
+    row, start, end = cut(gaps.at(Gaps.start_ns, rows), gaps.at(Gaps.host_end_ns, rows), spans)
     gap = rows[row]
     none = np.full(len(gap), NO_ROW)
     return Claims.of(

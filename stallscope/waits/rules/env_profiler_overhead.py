@@ -68,7 +68,7 @@ def _traced_replays(view: View) -> Claims:
     launched &= calls.kind[np.maximum(launch, 0)] == CallKind.GRAPH_LAUNCH
     launched &= ~np.isin(launch, first_replays(view))
     gap = np.flatnonzero(launched)
-    return claim_gaps(view, gap, gaps.host_end_ns[gap], gaps.at(Gaps.end_ns, gap))
+    return claim_gaps(view, gap, gaps.at(Gaps.host_end_ns, gap), gaps.at(Gaps.end_ns, gap))
 
 
 RULE = Rule(META, detect, EXPERIMENTS)

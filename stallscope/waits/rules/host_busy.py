@@ -47,7 +47,7 @@ def detect(view: View) -> Detection | None:
     gaps = view.gaps
     annotated = view.find(NvtxRanges) is not None
     return Detection(
-        claims=claim_gaps(view, behind, gaps.at(Gaps.start_ns, behind), gaps.late_end_ns[behind]),
+        claims=claim_gaps(view, behind, gaps.at(Gaps.start_ns, behind), gaps.at(Gaps.late_end_ns, behind)),
         level="supported" if annotated else "indicated",
         assumes="the host work moves off the launching thread or runs beside the device",
         facts=lambda rows: _stretches(view, behind[rows]),
@@ -62,8 +62,8 @@ def _stretches(view: View, gap: Int64Array) -> tuple[Fact, ...]:
     start = gaps.at(Gaps.start_ns, gap)
     return (
         Fact("gaps behind a stretch of host work", len(gap), "count", ApiCalls),
-        Fact("host time before these launches", int((gaps.host_end_ns[gap] - start).sum()), "ns", ApiCalls),
-        Fact("median stretch outside any API call", float(np.median(gaps.stretch_ns[gap])), "ns", ApiCalls),
+        Fact("host time before these launches", int((gaps.at(Gaps.host_end_ns, gap) - start).sum()), "ns", ApiCalls),
+        Fact("median stretch outside any API call", float(np.median(gaps.at(Gaps.stretch_ns, gap))), "ns", ApiCalls),
     )
 
 

@@ -66,7 +66,7 @@ def detect(view: View) -> Detection | None:
     if not len(burst):
         return None
     return Detection(
-        claims=claim_gaps(view, burst, gaps.at(Gaps.start_ns, burst), gaps.late_end_ns[burst]),
+        claims=claim_gaps(view, burst, gaps.at(Gaps.start_ns, burst), gaps.at(Gaps.late_end_ns, burst)),
         level="supported",
         assumes="one graph launch replaces the launches of a step; a node-to-node gap of 1.5 µs remains",
         floor_ns=NODE_GAP_NS,
@@ -76,7 +76,7 @@ def detect(view: View) -> Detection | None:
 
 def _parts(view: View, gap: Int64Array) -> tuple[Fact, ...]:
     gaps, calls, operations = view.gaps, view.calls, view.operations
-    start, end, host_end = gaps.at(Gaps.start_ns, gap), gaps.late_end_ns[gap], gaps.host_end_ns[gap]
+    start, end, host_end = gaps.at(Gaps.start_ns, gap), gaps.at(Gaps.late_end_ns, gap), gaps.at(Gaps.host_end_ns, gap)
     returned = np.clip(calls.end_ns[gaps.at(Gaps.launch, gap)], host_end, end)
     after = gaps.after[gap]
     lasted = operations.end_ns[after] - operations.start_ns[after]

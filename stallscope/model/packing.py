@@ -1,11 +1,9 @@
-"""How long columns are made and kept: several at once, and in few bytes."""
+"""Long columns of whole numbers in few bytes."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -13,18 +11,8 @@ import numpy.typing as npt
 from stallscope.model.columns import Rows
 
 Array = npt.NDArray[Any]
-Made = TypeVar("Made")
 
-_LONG = 1_000_000
 _PLACE_BYTES = 4
-
-
-def at_once(rows: int, *columns: Callable[[], Made]) -> list[Made]:
-    """What the functions make of so many rows, two at a time where they are long."""
-    if rows < _LONG:
-        return [make() for make in columns]
-    with ThreadPoolExecutor(2) as pool:
-        return [made.result() for made in [pool.submit(make) for make in columns]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +50,7 @@ class Sparse:
             return self()[rows]
         if not len(self.places):
             return np.zeros(len(rows), self.values.dtype)
+        rows = rows.astype(np.int32, copy=False)  # of one type with the places, or these would be widened each time
         nearest = np.minimum(np.searchsorted(self.places, rows), len(self.places) - 1)
         return np.where(self.places[nearest] == rows, self.values[nearest], 0).astype(self.values.dtype)
 
