@@ -10,7 +10,8 @@ import numpy.typing as npt
 from stallscope.model.columns import NO_ROW, Table
 from stallscope.model.findings import EvidenceLevel
 from stallscope.timeline.intervals import Int64Array
-from stallscope.waits.base import Detection, Fact, View, claim_operations
+from stallscope.waits.base import Detection, Fact, View
+from stallscope.waits.claims import claim_operations
 
 FOLLOWS_NS = 5_000
 """Held work starts this soon after what held it ends."""

@@ -12,7 +12,8 @@ from stallscope.model.events import ApiCalls
 from stallscope.timeline.calls import CallKind
 from stallscope.timeline.intervals import is_one_of
 from stallscope.timeline.rows import RowArray
-from stallscope.waits.base import Claims, Detection, Fact, View, claim_gaps
+from stallscope.waits.base import Claims, Detection, Fact, View
+from stallscope.waits.claims import claim_gaps
 
 
 def claim_blocked(view: View, *kinds: CallKind) -> Claims:

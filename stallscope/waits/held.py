@@ -12,7 +12,8 @@ from stallscope.timeline.gaps import Gaps
 from stallscope.timeline.intervals import Int64Array, positions
 from stallscope.timeline.rows import RowArray
 from stallscope.timeline.stream_order import stream_key
-from stallscope.waits.base import Claims, View, claim_gaps
+from stallscope.waits.base import Claims, View
+from stallscope.waits.claims import claim_gaps
 
 LATENCY_NS = 10_000
 """Up to this long a gap before a queued operation is the device's own latency (launch.drain)."""

@@ -10,7 +10,8 @@ from stallscope.model.events import Span
 from stallscope.timeline.calls import CallIndex, HostCalls, SpanIndex, ThreadClock
 from stallscope.timeline.gaps import Gaps
 from stallscope.timeline.intervals import Int64Array, IntervalSet, expand, positions, union
-from stallscope.waits.base import Claims, View, claim_gaps
+from stallscope.waits.base import Claims, View
+from stallscope.waits.claims import claim_gaps
 
 
 def claim_host_spans(view: View, spans: Span, thread: npt.NDArray[np.int32]) -> Claims:

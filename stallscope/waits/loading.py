@@ -15,8 +15,9 @@ from stallscope.timeline.gaps import Gaps
 from stallscope.timeline.intervals import Int64Array, is_one_of
 from stallscope.timeline.rows import RowArray
 from stallscope.timeline.windows import DeviceWindow
-from stallscope.waits.base import Claims, Detection, Fact, View, claim_gaps
+from stallscope.waits.base import Claims, Detection, Fact, View
 from stallscope.waits.blocking import call_facts, claim_blocked_by
+from stallscope.waits.claims import claim_gaps
 from stallscope.waits.hostspans import claim_inside
 
 PROFILED_LOADS = 0.04
@@ -121,6 +122,8 @@ def _queue_was_full(view: View, overheads: Overheads, rows: Int64Array) -> npt.N
     """Unnamed records inside a launch call beside a device at work: the thread waited for room in a queue."""
     calls = view.calls
     full = np.zeros(len(rows), np.bool_)
+    if not len(rows):
+        return full
     start, end = overheads.start_ns[rows], overheads.end_ns[rows]
     for window in view.windows:
         full |= window.busy.covered(start, end) == end - start

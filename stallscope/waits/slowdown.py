@@ -11,7 +11,8 @@ from stallscope.timeline.intervals import Int64Array, union
 from stallscope.timeline.operations import OperationKind
 from stallscope.timeline.rows import RowArray
 from stallscope.timeline.windows import DeviceWindow
-from stallscope.waits.base import Claims, View, claim_operations
+from stallscope.waits.base import Claims, View
+from stallscope.waits.claims import claim_operations
 
 OVERLAP = 0.5
 """A kernel counts as beside another when at least this part of it overlaps; alone means no overlap at all."""

@@ -10,7 +10,8 @@ from stallscope.model.experiments import Experiment
 from stallscope.timeline.gaps import Gaps
 from stallscope.timeline.intervals import Int64Array, IntervalSet, union
 from stallscope.timeline.operations import OperationKind
-from stallscope.waits.base import Claims, View, claim_operations, measure
+from stallscope.waits.base import Claims, View, measure
+from stallscope.waits.claims import claim_operations
 from stallscope.waits.hostspans import cut
 
 ON_DEMAND = (MigrationCause.PAGE_FAULT, MigrationCause.SPECULATIVE)

@@ -14,8 +14,9 @@ from stallscope.model.experiments import Experiment
 from stallscope.timeline.calls import CallKind, HostCalls, lasting
 from stallscope.timeline.gaps import Gaps
 from stallscope.timeline.intervals import union
-from stallscope.waits.base import Claims, Detection, Rule, RuleMeta, View, claim_gaps, measure
+from stallscope.waits.base import Claims, Detection, Rule, RuleMeta, View, measure
 from stallscope.waits.blocking import call_facts, claim_blocked
+from stallscope.waits.claims import claim_gaps
 from stallscope.waits.hostspans import cut
 
 CONTENDED_NS = 100_000

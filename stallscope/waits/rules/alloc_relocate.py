@@ -16,7 +16,8 @@ from stallscope.timeline.grouping import groups
 from stallscope.timeline.intervals import Int64Array
 from stallscope.timeline.operations import OperationKind
 from stallscope.timeline.rows import picked
-from stallscope.waits.base import Detection, Fact, Rule, RuleMeta, View, claim_operations, measure
+from stallscope.waits.base import Detection, Fact, Rule, RuleMeta, View, measure
+from stallscope.waits.claims import claim_operations
 
 MIN_GROWTHS = 8
 MIN_BYTES = 64 << 10

@@ -7,7 +7,8 @@ import numpy as np
 from stallscope.model.events import Kernels
 from stallscope.model.experiments import Experiment
 from stallscope.timeline.operations import OperationKind
-from stallscope.waits.base import Detection, Fact, Rule, RuleMeta, View, claim_operations, measure
+from stallscope.waits.base import Detection, Fact, Rule, RuleMeta, View, measure
+from stallscope.waits.claims import claim_operations
 
 META = RuleMeta(
     id="comm.exposed",

@@ -9,7 +9,8 @@ from stallscope.model.events import ApiCalls, HostCallbacks, Kernels, Syncs
 from stallscope.model.experiments import Experiment
 from stallscope.timeline.gaps import Gaps
 from stallscope.timeline.intervals import union
-from stallscope.waits.base import Detection, Fact, Rule, RuleMeta, View, claim_gaps, measure
+from stallscope.waits.base import Detection, Fact, Rule, RuleMeta, View, measure
+from stallscope.waits.claims import claim_gaps
 from stallscope.waits.held import called_between, claim_held, held_gaps, waits_for_event
 from stallscope.waits.hostspans import cut
 

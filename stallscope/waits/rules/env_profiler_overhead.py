@@ -9,7 +9,8 @@ from stallscope.model.events import ApiCalls, OverheadKind, Overheads
 from stallscope.model.experiments import Experiment
 from stallscope.timeline.calls import CallKind
 from stallscope.timeline.gaps import Gaps
-from stallscope.waits.base import Claims, Detection, Fact, Rule, RuleMeta, View, claim_gaps, measure
+from stallscope.waits.base import Claims, Detection, Fact, Rule, RuleMeta, View, measure
+from stallscope.waits.claims import claim_gaps
 from stallscope.waits.graphs import first_replays
 from stallscope.waits.hostspans import claim_inside
 from stallscope.waits.loading import overhead_rows

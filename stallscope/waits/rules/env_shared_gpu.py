@@ -6,7 +6,8 @@ import numpy as np
 
 from stallscope.model.events import ApiCalls, ContextSwitches, Kernels
 from stallscope.model.experiments import Experiment
-from stallscope.waits.base import Detection, Fact, Rule, RuleMeta, View, claim_whole_gaps, measure
+from stallscope.waits.base import Detection, Fact, Rule, RuleMeta, View, measure
+from stallscope.waits.claims import claim_whole_gaps
 
 META = RuleMeta(
     id="env.shared_gpu",

@@ -8,8 +8,9 @@ from stallscope.model.events import ApiCalls, NvtxRanges
 from stallscope.model.experiments import Experiment
 from stallscope.timeline.gaps import Gaps
 from stallscope.timeline.intervals import Int64Array
-from stallscope.waits.base import Detection, Fact, Rule, RuleMeta, View, claim_gaps, measure
+from stallscope.waits.base import Detection, Fact, Rule, RuleMeta, View, measure
 from stallscope.waits.bursts import late_launches
+from stallscope.waits.claims import claim_gaps
 
 META = RuleMeta(
     id="host.busy",

@@ -10,7 +10,8 @@ import numpy as np
 
 from stallscope.model.events import ApiCalls, Kernels
 from stallscope.model.experiments import Experiment
-from stallscope.waits.base import Detection, Fact, Rule, RuleMeta, View, claim_whole_gaps, measure
+from stallscope.waits.base import Detection, Fact, Rule, RuleMeta, View, measure
+from stallscope.waits.claims import claim_whole_gaps
 
 DRAIN_NS = 10_000
 """Longest gap that device-side launch latency explains (p99 of back-to-back kernels on an H100 is 9.4 µs)."""

@@ -12,8 +12,9 @@ from stallscope.model.events import ApiCalls, Kernels
 from stallscope.model.experiments import Experiment
 from stallscope.timeline.gaps import Gaps
 from stallscope.timeline.intervals import Int64Array
-from stallscope.waits.base import Detection, Fact, Rule, RuleMeta, View, claim_gaps, measure
+from stallscope.waits.base import Detection, Fact, Rule, RuleMeta, View, measure
 from stallscope.waits.bursts import late_launches
+from stallscope.waits.claims import claim_gaps
 
 NODE_GAP_NS = 1_500
 """Gap between two nodes of one graph replay on an H200 (median of py_launch_gaps_graph_node): what remains of a gap."""

@@ -8,7 +8,8 @@ from stallscope.model.events import Copies, CopyKind, MemoryKind
 from stallscope.model.experiments import Experiment
 from stallscope.timeline.intervals import Int64Array
 from stallscope.timeline.operations import OperationKind
-from stallscope.waits.base import Detection, Fact, Rule, RuleMeta, View, claim_operations, measure
+from stallscope.waits.base import Detection, Fact, Rule, RuleMeta, View, measure
+from stallscope.waits.claims import claim_operations
 
 MIN_BYTES = 1 << 20
 MIN_REPEATS = 16
