@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from stallscope.api import Options, analyze
-from stallscope.ingest import packing, sqlite_pages
+from stallscope.ingest import at_once, sqlite_pages
 from stallscope.ingest.open import OpenOptions
 from stallscope.ranks import rank_files
 from stallscope.reporters.formats import FORMATS
@@ -102,7 +102,7 @@ def test_what_large_traces_do_at_once_changes_no_byte(trace: Path, monkeypatch: 
     whole = Options(opening=OpenOptions(use_cache=False), everything=True)
     one_after_the_other = analyze(trace, whole).to_json()
     monkeypatch.setattr(sqlite_pages, "_LARGE_BYTES", 0)
-    monkeypatch.setattr(packing, "_LONG", 0)
+    monkeypatch.setattr(at_once, "_LONG", 0)
     monkeypatch.setattr(side_by_side, "MIN_EVENTS", 0)
     monkeypatch.setattr(places, "CLAIMS_AT_A_TIME", 7)
     monkeypatch.setattr(kernel_work, "ROWS_AT_A_TIME", 13)
