@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from stallscope.model.columns import Rows
+from stallscope.model.columns import Rows, chosen
 
 Array = npt.NDArray[Any]
 
@@ -27,7 +27,7 @@ class Narrow:
 
     def at(self, rows: Rows) -> Array:
         """Those in some rows."""
-        return self.values[rows]
+        return chosen(self.values, rows)
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ from typing import Generic, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from stallscope.model.columns import Rows, Table
+from stallscope.model.columns import Rows, Table, chosen
 from stallscope.timeline.native import OUTSIDE, sweeps
 
 RowArray = npt.NDArray[np.int32]
@@ -49,7 +49,7 @@ class Picked(Generic[T]):
 
     def at(self, rows: Rows) -> npt.NDArray[T]:
         """The same for some rows of the table."""
-        return picked(self.values, self.rows[rows])
+        return picked(self.values, chosen(self.rows, rows))
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,8 +82,7 @@ class Reordered(Generic[T]):
 
     def at(self, rows: Rows) -> npt.NDArray[T]:
         """What some of the former rows held."""
-        found: npt.NDArray[T] = self()[rows]
-        return found
+        return chosen(self(), rows)
 
 
 def take_over(table: Table, ordered: Table, order: RowArray) -> None:

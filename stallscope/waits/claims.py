@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from stallscope.model.columns import NO_ROW
+from stallscope.model.columns import NO_ROW, chosen
 from stallscope.timeline.gaps import Gaps
 from stallscope.timeline.intervals import Int64Array
 from stallscope.timeline.rows import Found, RowArray, picked
@@ -30,11 +30,11 @@ def claim_gaps(
         len(rows),
         start_ns=starts,
         end_ns=ends,
-        device=Found(lambda some: gaps.at(Gaps.device, rows[some])),
-        process=Found(lambda some: picked(process, picked(gaps.after, rows[some]))),
-        call=Found(lambda some: gaps.at(Gaps.launch, rows[some])) if call is None else call,
-        operation=Found(lambda some: picked(gaps.after, rows[some])),
-        thread=Found(lambda some: picked(gaps.thread, rows[some])),
+        device=Found(lambda some: gaps.at(Gaps.device, chosen(rows, some))),
+        process=Found(lambda some: picked(process, picked(gaps.after, chosen(rows, some)))),
+        call=Found(lambda some: gaps.at(Gaps.launch, chosen(rows, some))) if call is None else call,
+        operation=Found(lambda some: picked(gaps.after, chosen(rows, some))),
+        thread=Found(lambda some: picked(gaps.thread, chosen(rows, some))),
         time_ns=Found(lambda some: (begin(some) + end(some)) // 2),
     )
 
@@ -45,8 +45,8 @@ def claim_whole_gaps(view: View, gap: npt.NDArray[np.intp] | RowArray) -> Claims
     return claim_gaps(
         view,
         rows,
-        Found(lambda some: gaps.at(Gaps.start_ns, rows[some])),
-        Found(lambda some: gaps.at(Gaps.end_ns, rows[some])),
+        Found(lambda some: gaps.at(Gaps.start_ns, chosen(rows, some))),
+        Found(lambda some: gaps.at(Gaps.end_ns, chosen(rows, some))),
     )
 
 
