@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from ctypes import CDLL
 from dataclasses import dataclass, replace
 from functools import partial
-from itertools import product
+from itertools import chain, product
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,7 @@ import numpy.typing as npt
 
 from stallscope.ingest.nsys_source import BOUNDS, Kind
 from stallscope.ingest.sqlite_library import library
-from stallscope.model.packing import narrow, packed
+from stallscope.model.packing import Narrow, narrowest, packed
 
 Array = npt.NDArray[Any]
 Mask = npt.NDArray[np.bool_]
@@ -68,7 +69,9 @@ class Rows:
         """`later` for whole numbers that few ask for, kept in as little memory as they need."""
         column = self.columns[name]
         if column.distinct is not None:
-            return Codes(narrow(column.values), column.distinct, self.index).values
+            return Codes(
+                column.values.astype(narrowest(NO_CODE, len(column.distinct))), column.distinct, self.index
+            ).values
         whole, index = packed(column.values), self.index  # without the other columns
         return lambda: _taken(whole(), index)
 
@@ -162,6 +165,17 @@ class Codes:
 
     def in_order(self) -> list[int]:
         """Codes that occur, in the order of their first appearance."""
+        compiled, most = library(), len(self.distinct)
+        if compiled is None or self.column.dtype != np.int32:
+            return self._in_order()
+        seen, order = np.zeros(most, np.bool_), np.empty(most, np.int32)
+        met = compiled.stallscope_met(
+            self.column.ctypes.data, _address(self.index), len(self), most, seen.ctypes.data, order.ctypes.data
+        )
+        found: list[int] = order[:met].tolist()
+        return found
+
+    def _in_order(self) -> list[int]:
         unseen, order = np.ones(len(self.distinct) + 1, np.bool_), list[int]()
         unseen[NO_CODE] = False
         begin, step = 0, _ROWS_AT_FIRST
@@ -186,6 +200,11 @@ class Codes:
         table[: len(self.distinct)] = new
         return _translated(self.column, self.index, table)
 
+    def packed(self, new: Sequence[int] | Array, default: int) -> Narrow:
+        """The same in as few bytes as the new values need."""
+        low, high = min(min(new, default=0), default), max(max(new, default=0), default)
+        return Narrow(self.mapped(new, default, narrowest(int(low), int(high))))
+
     def grouped(self, rank: Sequence[int]) -> Index | npt.NDArray[np.intp] | None:
         """Places of the rows by the rank of their value, equal ones as they were; None where they are so already.
 
@@ -196,10 +215,9 @@ class Codes:
             ranks = table[self.codes]
             return None if bool((ranks[1:] >= ranks[:-1]).all()) else np.argsort(ranks, kind="stable")
         places, following = np.empty(len(self), np.int32), np.zeros(max(rank, default=0) + 2, np.int64)
-        index = None if self.index is None else self.index.ctypes.data
         moved = compiled.stallscope_grouped(
             self.column.ctypes.data,
-            index,
+            _address(self.index),
             len(self),
             table.ctypes.data,
             len(following) - 1,
@@ -224,10 +242,22 @@ def paired(left: Codes, right: Codes) -> Codes:
     """Codes of the pairs of two columns; no row may lack either."""
     wide = len(right.distinct)
     if len(left.distinct) * wide <= _MOST_PAIRS:
-        return Codes(left.codes * np.int32(wide) + right.codes, list(product(left.distinct, right.distinct)))
+        return Codes(_numbered(left, right, wide), list(product(left.distinct, right.distinct)))
     pairs = coded(Column(left.codes.astype(np.int64) * wide + right.codes))
     places = [divmod(pair, wide) for pair in pairs.distinct or ()]
     return Codes(pairs.values, [(left.distinct[a], right.distinct[b]) for a, b in places])
+
+
+def _numbered(left: Codes, right: Codes, wide: int) -> Array:
+    """One number for each row's pair of codes."""
+    compiled = library()
+    if compiled is None or left.column.dtype != np.int32 or right.column.dtype != np.int32:
+        pairs: Array = left.codes * np.int32(wide) + right.codes
+        return pairs
+    found = np.empty(len(left), np.int32)
+    sides = ((side.column.ctypes.data, _address(side.index)) for side in (left, right))
+    compiled.stallscope_paired(*chain(*sides), len(found), wide, found.ctypes.data)
+    return found
 
 
 def absent(kind: Kind, rows: int) -> Column:
@@ -253,20 +283,37 @@ def coded(column: Column) -> Column:
 def _translated(codes: Array, index: Index | None, table: Array) -> Array:
     """What a table says about the code of each row; its last entry is for rows without one."""
     compiled = library()
-    if compiled is None or table.itemsize not in {4, 8} or codes.itemsize not in {1, 2, 4}:
+    if compiled is None or table.itemsize not in {1, 2, 4, 8} or codes.itemsize not in {1, 2, 4}:
         return table[_taken(codes, index)]
     found = np.empty(len(codes) if index is None else len(index), table.dtype)
+    _translate(compiled, codes, index, table, found)
+    return found
+
+
+def renumber(codes: Array, new: Sequence[int]) -> None:
+    """Put the new code of each in its place."""
+    table, compiled = np.asarray([*new, NO_CODE], np.int32), library()
+    if compiled is None or not codes.flags.c_contiguous:
+        codes[:] = table[codes]
+    else:
+        _translate(compiled, codes, None, table, codes)
+
+
+def _translate(compiled: CDLL, codes: Array, index: Index | None, table: Array, into: Array) -> None:
     before = np.concatenate((table[-1:], table))  # in C, code -1 is what lies before the table
     compiled.stallscope_translate(
         codes.ctypes.data,
         codes.itemsize,
-        None if index is None else index.ctypes.data,
-        len(found),
+        _address(index),
+        len(into),
         before[1:].ctypes.data,
         table.itemsize,
-        found.ctypes.data,
+        into.ctypes.data,
     )
-    return found
+
+
+def _address(index: Index | None) -> int | None:
+    return None if index is None else index.ctypes.data
 
 
 def _taken(values: Array, index: Index | None) -> Array:

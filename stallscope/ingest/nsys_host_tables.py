@@ -42,8 +42,8 @@ def _api_calls(registry: Registry, table: str) -> events.ApiCalls:
     # Few ask for all of these, but if they were read later, they would keep the order of the rows.
     process, name, correlation, result = at_once(
         len(rows),
-        lambda: packed(tid.mapped(processes, -1)),
-        lambda: packed(rows.codes("nameId").mapped(names, 0)),
+        lambda: tid.packed(processes, -1),
+        lambda: rows.codes("nameId").packed(names, 0),
         lambda: packed(rows.values("correlationId")),
         lambda: packed(rows.values("returnValue")),
     )

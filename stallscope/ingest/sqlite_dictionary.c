@@ -107,8 +107,9 @@ int64_t code_of_text(dictionary *d, const uint8_t *text, uint32_t length, uint64
     return UNSUPPORTED;
 }
 
-/* into[i] = table[codes[rows[i]]] for entries of 4 or 8 bytes and codes of 1, 2 or 4; without rows, of every row in
- * turn. A code of -1 finds table[-1]. Codes and rows are the caller's own and in range. */
+/* into[i] = table[codes[rows[i]]] for entries of 1, 2, 4 or 8 bytes and codes of 1, 2 or 4; without rows, of every row in
+ * turn, where `into` may be the codes themselves. A code of -1 finds table[-1]. Codes and rows are the caller's own and
+ * in range. */
 #define TRANSLATE(type, code)                                                               \
     for (int64_t i = 0; i < count; i++)                                                     \
         ((type *)into)[i] = ((const type *)table)[((const code *)codes)[rows ? rows[i] : i]]
@@ -119,7 +120,11 @@ int64_t code_of_text(dictionary *d, const uint8_t *text, uint32_t length, uint64
 
 void stallscope_translate(const void *codes, int32_t code_bytes, const int32_t *rows, int64_t count, const void *table,
                           int32_t bytes, void *into) {
-    if (bytes == 4) {
+    if (bytes == 1) {
+        TRANSLATE_CODES(int8_t);
+    } else if (bytes == 2) {
+        TRANSLATE_CODES(int16_t);
+    } else if (bytes == 4) {
         TRANSLATE_CODES(int32_t);
     } else {
         TRANSLATE_CODES(int64_t);
@@ -135,6 +140,27 @@ void stallscope_taken(const void *values, int32_t bytes, const int32_t *rows, in
     else if (bytes == 2) TAKE(int16_t);
     else if (bytes == 4) TAKE(int32_t);
     else TAKE(int64_t);
+}
+
+/* Number of the distinct codes that the rows have; `order` is the codes as they are first met. Codes are below `most` or
+ * -1 for none; `seen` has a byte for each, all 0. */
+int64_t stallscope_met(const int32_t *codes, const int32_t *rows, int64_t count, int64_t most, uint8_t *seen,
+                       int32_t *order) {
+    int64_t met = 0;
+    for (int64_t i = 0; i < count && met < most; i++) {
+        int32_t code = codes[rows ? rows[i] : i];
+        if (code < 0 || seen[code]) continue;
+        seen[code] = 1;
+        order[met++] = code;
+    }
+    return met;
+}
+
+/* into[i] = one number for the codes of row i in two columns, of which the second has `wide` distinct ones. */
+void stallscope_paired(const int32_t *left, const int32_t *left_rows, const int32_t *right, const int32_t *right_rows,
+                       int64_t count, int32_t wide, int32_t *into) {
+    for (int64_t i = 0; i < count; i++)
+        into[i] = left[left_rows ? left_rows[i] : i] * wide + right[right_rows ? right_rows[i] : i];
 }
 
 /* into = the places of the rows by the rank of their code, equal ones as they were; 0 where they are in that order

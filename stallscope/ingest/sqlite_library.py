@@ -66,6 +66,10 @@ def library() -> ctypes.CDLL | None:
     found.stallscope_translate.argtypes = (pointer, i32, pointer, i64, pointer, i32, pointer)
     found.stallscope_taken.restype = None
     found.stallscope_taken.argtypes = (pointer, i32, pointer, i64, pointer)
+    found.stallscope_met.restype = i64
+    found.stallscope_met.argtypes = (pointer, pointer, i64, i64, pointer, pointer)
+    found.stallscope_paired.restype = None
+    found.stallscope_paired.argtypes = (pointer, pointer, pointer, pointer, i64, i32, pointer)
     found.stallscope_grouped.restype = ctypes.c_int
     found.stallscope_grouped.argtypes = (pointer, pointer, i64, pointer, i64, pointer, pointer)
     found.stallscope_release.restype = None

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from stallscope.ingest.export_rows import NO_CODE, Array, Column
+from stallscope.ingest.export_rows import Array, Column, renumber
 from stallscope.ingest.limits import TEXT_BYTES
 from stallscope.ingest.nsys_source import BOUNDS, Kind
 from stallscope.ingest.sqlite_library import Dictionary, Target
@@ -62,8 +62,7 @@ class ColumnTarget:
         for part, (begin, end) in zip(parts, pairwise(starts), strict=True):
             final = [known.setdefault(value, len(known)) for value in read(part.distinct)]
             if final != list(range(len(final))):
-                codes = self.values[begin:end]
-                np.asarray([*final, NO_CODE], np.int32).take(codes, out=codes, mode="wrap")
+                renumber(self.values[begin:end], final)
         return Column(self.values, distinct=tuple(known))
 
 

@@ -57,16 +57,22 @@ class Sparse:
 
 def packed(values: Array) -> Narrow | Sparse:
     """Whole numbers in few bytes."""
-    small = narrow(values)
-    if np.count_nonzero(small) * (small.itemsize + _PLACE_BYTES) >= small.nbytes:
-        return Narrow(small)
-    places = np.flatnonzero(small).astype(np.int32)
-    return Sparse(small[places], places, len(small))
+    others = int(np.count_nonzero(values))
+    if not others:
+        return Sparse(np.empty(0, np.int8), np.empty(0, np.int32), len(values))
+    dtype = _fitting(values)
+    if others * (dtype.itemsize + _PLACE_BYTES) >= len(values) * dtype.itemsize:
+        return Narrow(values.astype(dtype, copy=False))
+    places = np.flatnonzero(values).astype(np.int32)
+    return Sparse(values[places].astype(dtype, copy=False), places, len(values))
 
 
-def narrow(values: Array) -> Array:
-    """The values in as few bytes as they need."""
-    low, high = (int(values.min()), int(values.max())) if len(values) else (0, 0)
-    smaller = (np.iinfo(dtype) for dtype in (np.int8, np.int16, np.int32))
-    fitting = (info.dtype for info in smaller if info.min <= low and high <= info.max)
-    return values.astype(next(fitting, values.dtype), copy=False)
+def narrowest(low: int, high: int) -> np.dtype[Any]:
+    """The type with the fewest bytes that holds both numbers."""
+    every = (np.iinfo(dtype) for dtype in (np.int8, np.int16, np.int32))
+    fitting = (info.dtype for info in every if info.min <= low and high <= info.max)
+    return next(fitting, np.dtype(np.int64))
+
+
+def _fitting(values: Array) -> np.dtype[Any]:
+    return min(narrowest(int(values.min()), int(values.max())), values.dtype, key=lambda dtype: dtype.itemsize)

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from stallscope.model.packing import Narrow, Sparse, narrow, packed
+from stallscope.model.packing import Narrow, Sparse, narrowest, packed
 
 mostly_zero = st.lists(st.one_of(st.just(0), st.just(0), st.just(0), st.integers(-(2**62), 2**62)), max_size=30)
 
@@ -38,10 +38,9 @@ def test_all_numbers_some_rows_and_a_slice(numbers: list[int], random: Random, l
     ],
 )
 def test_no_wider_than_the_numbers_need(low: int, high: int, dtype: type[np.generic]) -> None:
-    found = narrow(np.array([low, high, 0], np.int64))
-    assert found.dtype == dtype
-    assert found.tolist() == [low, high, 0]
-    assert narrow(np.empty(0, np.int64)).tolist() == []
+    found = packed(np.array([low or 1, high or 1, low, high], np.int64))
+    assert found.values.dtype == dtype == narrowest(low, high)
+    assert found().tolist() == [low or 1, high or 1, low, high]
 
 
 def test_numbers_that_are_mostly_0_are_kept_as_the_others_and_their_places() -> None:
