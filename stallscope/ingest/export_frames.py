@@ -6,7 +6,8 @@ from collections.abc import Mapping
 
 import polars as pl
 
-from stallscope.ingest.export_rows import Column, Rows, coded
+from stallscope.ingest.export_codes import Column, coded
+from stallscope.ingest.export_rows import Rows
 from stallscope.ingest.nsys_source import BOUNDS, Kind, PlainKind
 
 DTYPES: dict[PlainKind, pl.DataType] = {"int": pl.Int64(), "float": pl.Float64(), "text": pl.String()}

@@ -9,7 +9,7 @@ from typing import Literal
 
 import numpy as np
 
-from stallscope.ingest.export_rows import Codes
+from stallscope.ingest.export_codes import Codes
 from stallscope.ingest.nsys_capture import ExportInfo, Requested
 from stallscope.ingest.nsys_registry import Registry
 from stallscope.model import events

@@ -8,7 +8,8 @@ import numpy as np
 
 from stallscope.ingest import nsys_enums as enums
 from stallscope.ingest import nsys_schema as schema
-from stallscope.ingest.export_rows import Codes, Rows
+from stallscope.ingest.export_codes import Codes
+from stallscope.ingest.export_rows import Rows
 from stallscope.ingest.nsys_registry import FOREIGN_PROCESS, Registry
 from stallscope.ingest.nsys_rows import NOWHERE, Int32Array, timed
 from stallscope.ingest.nsys_source import PlainKind, integers, wanted

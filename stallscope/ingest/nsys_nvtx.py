@@ -9,7 +9,8 @@ import numpy as np
 import numpy.typing as npt
 
 from stallscope.ingest import nsys_enums as enums
-from stallscope.ingest.export_rows import Codes, Column, Rows, paired
+from stallscope.ingest.export_codes import Codes, Column, paired
+from stallscope.ingest.export_rows import Rows
 from stallscope.ingest.nsys_registry import Registry
 from stallscope.ingest.nsys_rows import Int32Array, host_spans, latest
 from stallscope.ingest.nsys_source import Kind, wanted

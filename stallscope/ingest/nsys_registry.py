@@ -12,7 +12,8 @@ import numpy.typing as npt
 
 from stallscope.ingest import nsys_enums as enums
 from stallscope.ingest import nsys_schema as schema
-from stallscope.ingest.export_rows import Codes, Rows, paired
+from stallscope.ingest.export_codes import Codes, paired
+from stallscope.ingest.export_rows import Rows
 from stallscope.ingest.nsys_source import ExportSource, Kind, PlainKind, integers
 from stallscope.ingest.progress import Progress, silent
 from stallscope.model.names import Names

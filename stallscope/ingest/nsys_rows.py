@@ -7,7 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from stallscope.ingest.export_rows import Mask, Rows
+from stallscope.ingest.export_codes import Mask
+from stallscope.ingest.export_rows import Rows
 from stallscope.ingest.limits import TIME_NS
 from stallscope.ingest.nsys_registry import Registry
 

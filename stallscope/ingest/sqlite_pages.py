@@ -19,7 +19,8 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from stallscope.ingest.export_rows import Column, Rows
+from stallscope.ingest.export_codes import Column
+from stallscope.ingest.export_rows import Rows
 from stallscope.ingest.nsys_source import Kind
 from stallscope.ingest.sqlite_library import RECOUNT, Target, library
 from stallscope.ingest.sqlite_targets import ColumnTarget

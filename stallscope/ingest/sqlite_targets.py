@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from stallscope.ingest.export_rows import Array, Column, renumber
+from stallscope.ingest.export_codes import Array, Column, renumber
 from stallscope.ingest.limits import TEXT_BYTES
 from stallscope.ingest.nsys_source import BOUNDS, Kind
 from stallscope.ingest.sqlite_library import Dictionary, Target

@@ -11,11 +11,9 @@ from typing import (
     ClassVar,
     Generic,
     NamedTuple,
-    Protocol,
     TypeVar,
     cast,
     overload,
-    runtime_checkable,
 )
 
 import numpy as np
@@ -62,15 +60,18 @@ class Column(Generic[T]):
         return cast("npt.NDArray[T]", table.array(self.name))
 
 
-@runtime_checkable
-class Packed(Protocol):
+class Packed:
     """A column kept in few bytes, that makes all of its values or those of some rows."""
+
+    __slots__ = ()
 
     def __call__(self) -> npt.NDArray[Any]:
         """All values."""
+        raise NotImplementedError
 
     def at(self, rows: Rows) -> npt.NDArray[Any]:
         """The values in some rows (a slice, or indices of which none is negative)."""
+        raise NotImplementedError
 
 
 class _Columns(NamedTuple):

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from stallscope.model.columns import Rows, chosen
+from stallscope.model.columns import Packed, Rows, chosen
 
 Array = npt.NDArray[Any]
 
@@ -16,7 +16,7 @@ _PLACE_BYTES = 4
 
 
 @dataclass(frozen=True, slots=True)
-class Narrow:
+class Narrow(Packed):
     """Whole numbers in as few bytes as they need; a table that is asked for them widens them to its own dtype."""
 
     values: Array
@@ -31,7 +31,7 @@ class Narrow:
 
 
 @dataclass(frozen=True, slots=True)
-class Sparse:
+class Sparse(Packed):
     """Whole numbers of which most are 0: the others, and where they are (ascending)."""
 
     values: Array

@@ -19,6 +19,10 @@ LONGEST_LATENCY_NS = 100_000
 under ROCm's profiler, at most 84 µs in 45 captures with 40,000 late launches; what takes longer waits for something."""
 
 
+LATENCY_NS = 10_000
+"""Up to this long a gap before a queued operation is the device's own latency (launch.drain)."""
+
+
 class Gaps(Span):
     """Spans in which nothing ran on a device, sorted by (device, start).
 
@@ -48,6 +52,20 @@ def find_gaps(operations: Operations, launch: RowArray, calls: HostCalls, graph:
         return Gaps.empty()
     neighbours = _neighbours(operations.device, operations.start_ns, operations.end_ns)
     return _with_host(operations, calls, neighbours, launch, graph)
+
+
+def held_gaps(gaps: Gaps) -> Int64Array:
+    """Gaps in which the successor lay in its stream for longer than launch latency, graph nodes aside."""
+    length = gaps.read("end_ns") - gaps.read("start_ns")
+    late = np.flatnonzero(length > LATENCY_NS)  # nothing is held for longer than its gap
+    late = late[~gaps.in_graph[late] & (gaps.at(Gaps.launch, late) != NO_ROW)]
+    held: Int64Array = late[gaps.at(Gaps.end_ns, late) - held_from(gaps, late) > LATENCY_NS]
+    return held
+
+
+def held_from(gaps: Gaps, gap: Int64Array) -> Int64Array:
+    """When the queue, and no longer the host, delays the successor of each gap; the gap's end where it never does."""
+    return np.where(gaps.queued[gap], gaps.at(Gaps.start_ns, gap), gaps.at(Gaps.late_end_ns, gap))
 
 
 def _neighbours(device: npt.NDArray[np.int32], start: Int64Array, end: Int64Array) -> tuple[RowArray, RowArray]:

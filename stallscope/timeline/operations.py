@@ -88,12 +88,16 @@ class _Sources:
 
     def collected(self, name: str) -> npt.NDArray[Any]:
         """A column of the operations."""
-        if len(self.tables) == 1:
-            return picked(self.tables[0][0].read(name), self.row)
-        found = np.empty(len(self.row), DeviceSpan.COLUMNS[name].dtype)
+        return _ordered(self.tables, self._order(), name)
+
+    def _order(self) -> RowArray:
+        """Row of each operation, counted through all tables."""
+        found, first = self.row, 0
         for table, kind in self.tables:
-            mine = self._mine(kind)
-            found[mine] = picked(table.read(name), self.row[mine])
+            if first:
+                found = found.copy() if found is self.row else found
+                found[self._mine(kind)] += np.int32(first)
+            first += len(table)
         return found
 
     def hand_over(self, name: str, column: npt.NDArray[Any]) -> None:
@@ -105,11 +109,11 @@ class _Sources:
     def _given_back(self, length: int, kind: OperationKind, column: npt.NDArray[Any]) -> npt.NDArray[Any]:
         mine = self._mine(kind)
         found = np.empty(length, column.dtype)
-        found[self.row[mine]] = column[mine]
+        found[self.row.take(mine)] = column.take(mine)
         return found
 
-    def _mine(self, kind: OperationKind) -> npt.NDArray[np.bool_]:
-        return is_one_of(self.kind, KERNEL_KINDS if kind in KERNEL_KINDS else (kind,))
+    def _mine(self, kind: OperationKind) -> npt.NDArray[np.intp]:
+        return np.flatnonzero(is_one_of(self.kind, KERNEL_KINDS if kind in KERNEL_KINDS else (kind,)))
 
 
 def _rows(tables: _Tables, order: RowArray, kind: npt.NDArray[np.int8]) -> RowArray:
@@ -117,7 +121,8 @@ def _rows(tables: _Tables, order: RowArray, kind: npt.NDArray[np.int8]) -> RowAr
     found, first = order, 0
     for table, its_kind in tables:
         if first:
-            found = np.where(kind == its_kind, order - np.int32(first), found)
+            found = found.copy() if found is order else found
+            found[np.flatnonzero(kind == its_kind)] -= np.int32(first)
         first += len(table)
     return found
 

@@ -9,7 +9,7 @@ from typing import Generic, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from stallscope.model.columns import Rows, Table, chosen
+from stallscope.model.columns import Packed, Rows, Table, chosen
 from stallscope.timeline.native import OUTSIDE, sweeps
 
 RowArray = npt.NDArray[np.int32]
@@ -37,7 +37,7 @@ def picked(values: npt.NDArray[T], rows: RowArray) -> npt.NDArray[T]:
 
 
 @dataclass(frozen=True, slots=True)
-class Picked(Generic[T]):
+class Picked(Packed, Generic[T]):
     """What another column holds in the rows that a table points to, one for each of its own."""
 
     values: npt.NDArray[T]
@@ -53,7 +53,7 @@ class Picked(Generic[T]):
 
 
 @dataclass(frozen=True, slots=True)
-class Found(Generic[T]):
+class Found(Packed, Generic[T]):
     """A column that nobody keeps: a function finds what some rows hold, or all of them, given as a slice."""
 
     find: Callable[[Rows], npt.NDArray[T]]
@@ -68,7 +68,7 @@ class Found(Generic[T]):
 
 
 @dataclass(frozen=True, slots=True)
-class Reordered(Generic[T]):
+class Reordered(Packed, Generic[T]):
     """A column as it was before its rows were put in order: `values` is the column in that order."""
 
     values: npt.NDArray[T]

@@ -13,7 +13,7 @@ from stallscope.model.events import ApiCalls, Copies, Kernels, NvtxRanges
 from stallscope.model.trace import Trace
 from stallscope.timeline.blocking import BlockedGaps, blocked_gaps, holding_calls, pageable_copy_calls
 from stallscope.timeline.calls import CallKind, HostCalls, host_calls
-from stallscope.timeline.gaps import Gaps, find_gaps
+from stallscope.timeline.gaps import Gaps, find_gaps, held_gaps
 from stallscope.timeline.grouping import Groups, groups
 from stallscope.timeline.intervals import Int64Array, IntervalSet, intersect
 from stallscope.timeline.launches import from_graph, launch_rows
@@ -110,6 +110,11 @@ class Timeline:
     def gaps(self) -> Gaps:
         """Idle gaps of every device."""
         return find_gaps(self.operations, self.launch, self.calls, self.from_graph)
+
+    @cached_property
+    def held_gaps(self) -> Int64Array:
+        """Rows of the gaps in which the successor lay in its stream for longer than launch latency."""
+        return held_gaps(self.gaps)
 
     @cached_property
     def gap_before(self) -> RowArray:

@@ -206,6 +206,11 @@ class View:
         return self._timeline.gaps
 
     @property
+    def held_gaps(self) -> Int64Array:
+        """Rows of the gaps in which the successor lay in its stream for longer than launch latency."""
+        return self._timeline.held_gaps
+
+    @property
     def blocked(self) -> BlockedGaps:
         """Idle time caused by calls that held the launching thread back."""
         return self._timeline.blocked

@@ -8,37 +8,18 @@ import numpy.typing as npt
 from stallscope.model.columns import NO_ROW
 from stallscope.model.events import SyncKind, Syncs
 from stallscope.timeline.calls import CallKind
-from stallscope.timeline.gaps import Gaps
+from stallscope.timeline.gaps import Gaps, held_from
 from stallscope.timeline.intervals import Int64Array, positions
 from stallscope.timeline.rows import RowArray
 from stallscope.timeline.stream_order import stream_key
 from stallscope.waits.base import Claims, View
 from stallscope.waits.claims import claim_gaps
 
-LATENCY_NS = 10_000
-"""Up to this long a gap before a queued operation is the device's own latency (launch.drain)."""
-
-
-def held_gaps(view: View) -> Int64Array:
-    """Gaps in which the successor lay in its stream for longer than launch latency, graph nodes aside."""
-    gaps = view.gaps
-    length = gaps.read("end_ns") - gaps.read("start_ns")
-    late = np.flatnonzero(length > LATENCY_NS)  # nothing is held for longer than its gap
-    late = late[~gaps.in_graph[late] & (gaps.at(Gaps.launch, late) != NO_ROW)]
-    held: Int64Array = late[gaps.at(Gaps.end_ns, late) - held_from(view, late) > LATENCY_NS]
-    return held
-
-
-def held_from(view: View, gap: Int64Array) -> Int64Array:
-    """When the queue, and no longer the host, delays the successor of each gap; the gap's end where it never does."""
-    gaps = view.gaps
-    return np.where(gaps.queued[gap], gaps.at(Gaps.start_ns, gap), gaps.at(Gaps.late_end_ns, gap))
-
 
 def claim_held(view: View, gap: Int64Array) -> Claims:
     """Claims on the time the queue held the successors, placed where these were launched."""
     gaps, calls = view.gaps, view.calls
-    claims = claim_gaps(view, gap, held_from(view, gap), gaps.at(Gaps.end_ns, gap))
+    claims = claim_gaps(view, gap, held_from(gaps, gap), gaps.at(Gaps.end_ns, gap))
     return claims.with_columns(time_ns=calls.start_ns[gaps.at(Gaps.launch, gap)])
 
 

@@ -8,7 +8,7 @@ from stallscope.model.columns import NO_ROW
 from stallscope.timeline.blocking import CATCH_UP_NS
 from stallscope.timeline.gaps import Gaps
 from stallscope.timeline.intervals import Int64Array, IntervalSet, positions, union
-from stallscope.timeline.rows import RowArray
+from stallscope.timeline.rows import RowArray, picked
 from stallscope.timeline.timeline import Timeline
 from stallscope.waits.base import Claims
 
@@ -37,9 +37,13 @@ def _calls_made(timeline: Timeline, claims: Claims, rows: RowArray, thread: int)
     """Calls that the thread made for its claims."""
     gaps, calls = timeline.gaps, timeline.calls
     operation = claims.at(Claims.operation, rows)
-    gap = np.where(operation == NO_ROW, NO_ROW, timeline.gap_before[operation])
-    rows, gap = rows[gap != NO_ROW], gap[gap != NO_ROW]
-    begins = np.maximum(timeline.operations.start_ns[gaps.before[gap]], gaps.at(Gaps.start_ns, gap) - CATCH_UP_NS)
+    if operation.min(initial=0) == NO_ROW:
+        rows, operation = rows[operation != NO_ROW], operation[operation != NO_ROW]
+    gap = picked(timeline.gap_before, operation)
+    if gap.min(initial=0) == NO_ROW:
+        rows, gap = rows[gap != NO_ROW], gap[gap != NO_ROW]
+    before = picked(timeline.operations.start_ns, picked(gaps.before, gap))
+    begins = np.maximum(before, gaps.at(Gaps.start_ns, gap) - CATCH_UP_NS)
     spans = union(begins, claims.at(Claims.end_ns, rows))
     first, after = np.searchsorted(calls.thread, np.array([thread, thread + 1], np.int32))
     starts = calls.start_ns[first:after]

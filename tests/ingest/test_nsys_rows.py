@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sqlite_build import ExportBuilder, collected, global_pid, global_tid, notes, opened
 
-from stallscope.ingest import export_rows
+from stallscope.ingest import export_codes
 from stallscope.model import events
 
 LOST_IDS = 4294967295
@@ -227,7 +227,7 @@ def test_calls_come_by_thread_and_start_the_outer_of_two_first(loops: str, calls
         build.call(start, start + length, "cudaFree", tid=tid, correlationId=number, returnValue=number + 100)
     with TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
         if loops == "pure":
-            patch.setattr(export_rows, "library", lambda: None)
+            patch.setattr(export_codes, "library", lambda: None)
         found = collected(opened(build, Path(folder)), events.ApiCalls)
     wanted = sorted((tid, start, -length, number) for number, (tid, start, length) in enumerate(calls))
     assert [w[3] for w in wanted] == found.correlation.tolist()

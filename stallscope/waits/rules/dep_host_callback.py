@@ -11,7 +11,7 @@ from stallscope.timeline.gaps import Gaps
 from stallscope.timeline.intervals import union
 from stallscope.waits.base import Detection, Fact, Rule, RuleMeta, View, measure
 from stallscope.waits.claims import claim_gaps
-from stallscope.waits.held import called_between, claim_held, held_gaps, waits_for_event
+from stallscope.waits.held import called_between, claim_held, waits_for_event
 from stallscope.waits.hostspans import cut
 
 ASSUMES = "the host function no longer blocks the stream"
@@ -86,7 +86,7 @@ def _inferred(view: View) -> Detection | None:
     order, operations, gaps = view.stream_order, view.operations, view.gaps
     elder = order.predecessor
     between = called_between(view, submits)
-    held = held_gaps(view)
+    held = view.held_gaps
     held = held[between[gaps.after[held]] & (gaps.before[held] == elder[gaps.after[held]])]
     if view.find(Syncs) is not None and len(held):
         held = held[~waits_for_event(view, held)]

@@ -6,9 +6,9 @@ import numpy as np
 
 from stallscope.model.events import ApiCalls, Kernels, Syncs
 from stallscope.model.experiments import Experiment
-from stallscope.timeline.gaps import Gaps
+from stallscope.timeline.gaps import LATENCY_NS, Gaps
 from stallscope.waits.base import Detection, Fact, Rule, RuleMeta, View, measure
-from stallscope.waits.held import LATENCY_NS, claim_held, held_gaps, waits_for_event
+from stallscope.waits.held import claim_held, waits_for_event
 
 META = RuleMeta(
     id="dep.other_device",
@@ -32,7 +32,7 @@ EXPERIMENTS = (
 def detect(view: View) -> Detection | None:
     """Claim event waits that end right behind the end of an operation on another device."""
     gaps, operations = view.gaps, view.operations
-    held = held_gaps(view)
+    held = view.held_gaps
     if not len(held) or len(np.unique(operations.device)) < 2:
         return None
     held = held[waits_for_event(view, held)]

@@ -12,7 +12,7 @@ from stallscope.model.experiments import Experiment
 from stallscope.waits.alternation import taking_turns
 from stallscope.waits.base import Detection, Fact, Rule, RuleMeta, View, measure
 from stallscope.waits.behind import Behind, behind_detection
-from stallscope.waits.held import claim_held, held_gaps, waits_for_event
+from stallscope.waits.held import claim_held, waits_for_event
 
 UNRECORDED = (
     "Neither the stream nor the event of the wait is recorded: nsys with --trace=cuda or torch.profiler's "
@@ -51,7 +51,7 @@ EXPERIMENTS = (
 
 def detect(view: View) -> Detection | None:
     """Claim gaps before queued operations with a stream-wait-event in front of them, and turns that streams take."""
-    held = held_gaps(view)
+    held = view.held_gaps
     held = held[waits_for_event(view, held)] if len(held) else held
     beside = _beside(view)
     if not len(held) and beside is None:

@@ -7,10 +7,10 @@ import numpy as np
 from stallscope.model.events import ApiCalls, Kernels, MigrationCause, Migrations
 from stallscope.model.experiments import Experiment
 from stallscope.timeline.calls import CallKind
-from stallscope.timeline.gaps import Gaps
+from stallscope.timeline.gaps import Gaps, held_from
 from stallscope.timeline.intervals import Int64Array
 from stallscope.waits.base import Detection, Fact, Rule, RuleMeta, View, measure
-from stallscope.waits.held import called_between, claim_held, held_from, held_gaps
+from stallscope.waits.held import called_between, claim_held
 
 BEHIND_NS = 100_000
 """So soon after the last page has moved the held operation begins (10 µs on an H200)."""
@@ -39,7 +39,7 @@ EXPERIMENTS = (
 
 def detect(view: View) -> Detection | None:
     """Claim gaps before queued operations behind a prefetch call of their stream, whose pages moved in the gap."""
-    held = held_gaps(view)
+    held = view.held_gaps
     if not len(held):
         return None
     asked = called_between(view, view.calls.kind == CallKind.PREFETCH)
@@ -69,7 +69,7 @@ def _moved_last(view: View, held: Int64Array) -> Int64Array:
     rows = np.flatnonzero(table.cause == MigrationCause.USER_PREFETCH)
     rows = rows[np.argsort(table.end_ns[rows], kind="stable")]
     found = np.full(len(held), -1, np.int64)
-    since = held_from(view, held)
+    since = held_from(view.gaps, held)
     for window in view.windows:
         mine = np.flatnonzero(gaps.at(Gaps.device, held) == window.device)
         pieces = rows[table.device[rows] == window.device]

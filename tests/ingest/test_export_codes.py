@@ -7,8 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from stallscope.ingest import export_rows
-from stallscope.ingest.export_rows import NO_CODE, Codes, Column, Rows, paired, renumber
+from stallscope.ingest import export_codes
+from stallscope.ingest.export_codes import NO_CODE, Codes, Column, paired, renumber
+from stallscope.ingest.export_rows import Rows
 
 TYPES = (np.bool_, np.int8, np.int16, np.int32, np.int64, np.float64)
 CODE_TYPES = (np.int8, np.int16, np.int32)
@@ -19,7 +20,7 @@ chosen = st.lists(st.integers(0, 5), max_size=10)
 @pytest.fixture(params=["compiled", "pure"], autouse=True)
 def loops(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     if request.param == "pure":
-        monkeypatch.setattr(export_rows, "library", lambda: None)
+        monkeypatch.setattr(export_codes, "library", lambda: None)
 
 
 def rows_of(column: Column, places: list[int] | None) -> Rows:
