@@ -225,5 +225,5 @@ def taken(values: Array, index: Index | None) -> Array:
     if compiled is None or values.dtype.hasobject or not values.flags.c_contiguous:
         return values.take(index)
     found = np.empty(len(index), values.dtype)
-    compiled.stallscopetaken(values.ctypes.data, values.itemsize, index.ctypes.data, len(index), found.ctypes.data)
+    compiled.stallscope_taken(values.ctypes.data, values.itemsize, index.ctypes.data, len(index), found.ctypes.data)
     return found
