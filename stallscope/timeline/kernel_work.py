@@ -13,7 +13,7 @@ from stallscope.model.events import Kernels
 from stallscope.model.workload import KernelWork
 from stallscope.timeline.grouping import Groups, groups, groups_up_to
 from stallscope.timeline.intervals import Int64Array, is_one_of
-from stallscope.timeline.operations import OperationKind
+from stallscope.timeline.operations import KERNEL_KINDS
 from stallscope.timeline.rows import RowArray, picked
 from stallscope.timeline.step_bounds import StepBounds
 from stallscope.timeline.timeline import Timeline
@@ -30,19 +30,20 @@ def kernel_work(timeline: Timeline, bounds: StepBounds | None) -> tuple[KernelWo
     table, operations = timeline.trace.table(Kernels), timeline.operations
     if table is None:
         return ()
-    rows = np.flatnonzero(is_one_of(operations.kind, (OperationKind.COMPUTE, OperationKind.COMMUNICATION)))
-    row = operations.row[rows]
-    kernel = groups(timeline.kernel_shapes.of[row], operations.name[rows])
+    rows: RowArray = np.flatnonzero(is_one_of(operations.kind, KERNEL_KINDS)).astype(np.int32)
+    row = picked(operations.row, rows)
+    kernel = groups(picked(timeline.kernel_shapes.of, row), picked(operations.name, rows))
     path, places = _paths(timeline, rows)
     same = groups_up_to(MAX_KERNELS, kernel.of, path)
     if same is None:
         same, path, places = kernel, np.zeros(len(rows), np.int32), [()]
-    spent = _spent(same, operations.end_ns[rows] - operations.start_ns[rows], _inside_steps(timeline, rows, bounds))
-    first = row[same.first]
-    keys = [table.read(column)[first] for column in ("name", "full_name", *_SHAPE)]
+    length = picked(operations.end_ns, rows) - picked(operations.start_ns, rows)
+    spent = _spent(same, length, _inside_steps(timeline, rows, bounds))
+    names_and_shapes = [table.at(Kernels.COLUMNS[column], row[same.first]) for column in ("full_name", *_SHAPE)]
+    keys = [operations.name[rows[same.first]], *names_and_shapes]
     place = path[same.first]
     largest = np.lexsort((place, *reversed(keys), -spent.time_ns))[:MAX_KERNELS]
-    registers, shared = (_maxima(same, table.read(name)[row]) for name in ("registers", "shared_bytes"))
+    registers, shared = (_maxima(same, picked(table.read(name), row)) for name in ("registers", "shared_bytes"))
     names = timeline.trace.names
     return tuple(
         _kernel(
@@ -77,16 +78,16 @@ def _spent(same: Groups, length: Int64Array, inside: npt.NDArray[np.bool_]) -> _
 def _maxima(same: Groups, values: npt.NDArray[np.int32] | Int64Array) -> npt.NDArray[np.int32] | Int64Array:
     """Largest value of every group; mostly all its values are the same."""
     largest = values[same.first]
-    other = np.flatnonzero(values != largest[same.of])
+    other = np.flatnonzero(values != picked(largest, same.of))
     np.maximum.at(largest, same.of[other], values[other])
     return largest
 
 
-def _inside_steps(timeline: Timeline, rows: npt.NDArray[np.intp], bounds: StepBounds | None) -> npt.NDArray[np.bool_]:
+def _inside_steps(timeline: Timeline, rows: RowArray, bounds: StepBounds | None) -> npt.NDArray[np.bool_]:
     """Operations that start between the first and the last step's bounds of their device; all of them without steps."""
     if bounds is None:
         return np.ones(len(rows), np.bool_)
-    start, device = timeline.operations.start_ns[rows], timeline.operations.device[rows]
+    start, device = (picked(column, rows) for column in (timeline.operations.start_ns, timeline.operations.device))
     inside = np.zeros(len(rows), np.bool_)
     for index, edges in bounds.edges.items():
         inside |= (device == index) & (start >= edges[0]) & (start < edges[bounds.count])
@@ -117,9 +118,9 @@ def signature(full_name: str, shape: list[int]) -> str:
     return hashlib.sha256(text.encode(errors="replace")).hexdigest()[:12]
 
 
-def _paths(timeline: Timeline, rows: npt.NDArray[np.intp]) -> tuple[RowArray, list[tuple[str, ...]]]:
+def _paths(timeline: Timeline, rows: RowArray) -> tuple[RowArray, list[tuple[str, ...]]]:
     """Index of each operation's NVTX path, and the distinct paths in the order of their texts."""
-    call, tree = timeline.launch[rows], timeline.ranges
+    call, tree = picked(timeline.launch, rows), timeline.ranges
     if not len(tree.ranges) or not len(timeline.calls):
         return np.zeros(len(rows), np.int32), [()]
     path, ranges = np.empty(len(rows), np.int32), dict[int, int]()
@@ -127,8 +128,8 @@ def _paths(timeline: Timeline, rows: npt.NDArray[np.intp]) -> tuple[RowArray, li
         part = slice(begin, begin + ROWS_AT_A_TIME)
         inner, _ = tree.at(
             timeline.launch_thread(rows[part]),
-            timeline.operations.process[rows[part]],
-            timeline.calls.start_ns[np.maximum(call[part], 0)],
+            picked(timeline.operations.process, rows[part]),
+            picked(timeline.calls.start_ns, np.maximum(call[part], 0)),
         )
         inner[call[part] == NO_ROW] = NO_ROW
         path[part] = tree.path_ids(inner)

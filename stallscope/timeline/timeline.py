@@ -178,9 +178,9 @@ class Timeline:
             restriction = span if restriction is None else intersect(restriction, span)
         return restriction
 
-    def launch_thread(self, operation: Int64Array) -> npt.NDArray[np.int32]:
+    def launch_thread(self, operation: Int64Array | RowArray) -> npt.NDArray[np.int32]:
         """Thread that launched each operation, or NO_ROW."""
         call = self.launch[operation]
         if not len(self.calls):
             return np.full(len(operation), NO_ROW, np.int32)
-        return np.where(call == NO_ROW, NO_ROW, self.calls.thread[np.maximum(call, 0)]).astype(np.int32)
+        return np.where(call == NO_ROW, np.int32(NO_ROW), picked(self.calls.thread, np.maximum(call, 0)))
