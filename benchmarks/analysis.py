@@ -40,22 +40,29 @@ STATS = "cuda_gpu_kern_sum"
 
 @dataclass
 class Command:
-    """One competitor: its argument list and what was measured."""
+    """One competitor: its argument list and what was measured.
+
+    `proof` is part of what it prints when it did its work.
+    """
 
     label: str
     argv: list[str]
+    proof: bytes = b""
     wall_s: list[float] = field(default_factory=list)
     cpu_s: list[float] = field(default_factory=list)
     peak_mb: float = 0.0
 
     def run(self) -> None:
         """Run once to the end and book wall time, processor time and peak memory of the process."""
-        began = time.perf_counter()
-        child = subprocess.Popen(self.argv, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        _, status, usage = os.wait4(child.pid, 0)
-        if status:
-            raise SystemExit(f"{self.label} failed: {' '.join(self.argv)}")
-        self.wall_s.append(time.perf_counter() - began)
+        with tempfile.TemporaryFile() as output:
+            began = time.perf_counter()
+            child = subprocess.Popen(self.argv, stdout=output, stderr=subprocess.DEVNULL)
+            _, status, usage = os.wait4(child.pid, 0)
+            ended = time.perf_counter()
+            output.seek(0)
+            if status or self.proof not in output.read():
+                raise SystemExit(f"{self.label} failed: {' '.join(self.argv)}")
+        self.wall_s.append(ended - began)
         self.cpu_s.append(usage.ru_utime + usage.ru_stime)
         self.peak_mb = max(self.peak_mb, usage.ru_maxrss / 1024)
 
@@ -103,7 +110,8 @@ def competitors(trace: Path, *, nsys_too: bool) -> tuple[Command, ...]:
     nsys = os.environ.get("STALLSCOPE_NSYS") or shutil.which("nsys")
     if nsys and nsys_too:
         report = [nsys, "stats", "--report", STATS, "--format", "csv", str(trace)]
-        found.append(Command(f"nsys stats {STATS}", report))
+        # Releases before 2023 call the report otherwise: they say so and exit with 0.
+        found.append(Command(f"nsys stats {STATS}", report, proof=b"Total Time (ns)"))
     return tuple(found)
 
 
