@@ -59,7 +59,7 @@ def outcome(path: Path) -> str:
         return "refused"
     except TypeError:
         return "different types where SQLite reads the damaged tree another way"
-    if sorted(map(repr, found.frame(*KINDS).rows())) == sorted(map(repr, expected)):
+    if sorted(map(repr, found.records(*KINDS))) == sorted(map(repr, expected)):
         return "equal"
     return "different rows where SQLite reads the damaged tree another way"
 

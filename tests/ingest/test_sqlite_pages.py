@@ -6,6 +6,8 @@ import math
 import random
 import sqlite3
 import struct
+import subprocess
+import sys
 from collections.abc import Mapping
 from contextlib import closing
 from pathlib import Path
@@ -291,3 +293,12 @@ def test_what_was_announced_otherwise_or_not_at_all_is_read_when_asked_for(
         with closing(SqlitePages(path, connection)) as pages:
             pages.announce("t", {"a": "int"})
             pages.rows("absent", {"a": "int"})  # nobody asks for t: closing waits for it
+
+
+@needs_library
+def test_the_campaign_of_mutated_files_runs_and_finds_no_other_values(repository: Path) -> None:
+    command = [sys.executable, str(repository / "benchmarks" / "pages_fuzz.py"), "300", "5"]
+    found = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    counts = {words[1]: int(words[0]) for line in found.splitlines()[1:] if len(words := line.split(maxsplit=1)) == 2}
+    assert counts["equal"] > 100
+    assert not any(what.startswith("different") for what in counts)
