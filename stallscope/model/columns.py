@@ -2,19 +2,11 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from threading import Lock
-from typing import (
-    TYPE_CHECKING,
-    Any,
-    ClassVar,
-    Generic,
-    NamedTuple,
-    TypeVar,
-    cast,
-    overload,
-)
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, NamedTuple, TypeVar, cast, overload
 
 import numpy as np
 import numpy.typing as npt
@@ -60,18 +52,18 @@ class Column(Generic[T]):
         return cast("npt.NDArray[T]", table.array(self.name))
 
 
-class Packed:
+class Packed(ABC):
     """A column kept in few bytes, that makes all of its values or those of some rows."""
 
     __slots__ = ()
 
+    @abstractmethod
     def __call__(self) -> npt.NDArray[Any]:
         """All values."""
-        raise NotImplementedError
 
+    @abstractmethod
     def at(self, rows: Rows) -> npt.NDArray[Any]:
         """The values in some rows (a slice, or indices of which none is negative)."""
-        raise NotImplementedError
 
 
 class _Columns(NamedTuple):

@@ -78,22 +78,22 @@ def blocked_gaps(gaps: Gaps, calls: HostCalls, rows: Int64Array, windows: tuple[
         gaps.thread[late], gaps.at(Gaps.start_ns, late) - CLOCK_SLACK_NS, gaps.at(Gaps.late_end_ns, late)
     )
     gap = late[pair]
-    before = (call <= gaps.at(Gaps.launch, gap)) | (
-        gaps.at(Gaps.launch, gap) == NO_ROW
-    )  # what follows the launch cannot have delayed it
+    launch = gaps.at(Gaps.launch, gap)
+    before = (call <= launch) | (launch == NO_ROW)  # what follows the launch cannot have delayed it
     gap, call = gap[before], call[before]
+    start, device, device_of_late = gaps.at(Gaps.start_ns, gap), gaps.at(Gaps.device, gap), gaps.at(Gaps.device, late)
     inside = _Parts(
-        np.maximum(calls.start_ns[call], gaps.at(Gaps.start_ns, gap)),
+        np.maximum(calls.start_ns[call], start),
         np.minimum(calls.end_ns[call], gaps.at(Gaps.late_end_ns, gap)),
         gap,
         call,
     )
-    drained = calls.start_ns[call] < gaps.at(Gaps.start_ns, gap)
+    drained = calls.start_ns[call] < start
     behind = []
     for window in windows:
-        draining = np.unique(call[drained & (gaps.at(Gaps.device, gap) == window.device)])
+        draining = np.unique(call[drained & (device == window.device)])
         lost = _lost_run_ahead(calls, rows, draining, window)
-        behind.append(_behind(gaps, calls, late[gaps.at(Gaps.device, late) == window.device], lost))
+        behind.append(_behind(gaps, calls, late[device_of_late == window.device], lost))
     parts = [part for part in (inside, *behind) if part is not None]
     start, end, gap, call = (np.concatenate(column) for column in zip(*parts, strict=True))
     keep = end > start

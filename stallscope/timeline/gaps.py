@@ -18,7 +18,6 @@ LONGEST_LATENCY_NS = 100_000
 """From the return of a launch call to the start on an idle device. Measured: 2-3 µs on A100, H100 and H200, 5-25 µs
 under ROCm's profiler, at most 84 µs in 45 captures with 40,000 late launches; what takes longer waits for something."""
 
-
 LATENCY_NS = 10_000
 """Up to this long a gap before a queued operation is the device's own latency (launch.drain)."""
 

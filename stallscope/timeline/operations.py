@@ -16,7 +16,7 @@ from stallscope.model.names import Names
 from stallscope.model.trace import Trace
 from stallscope.timeline.grouping import grouped_order
 from stallscope.timeline.intervals import Int64Array, is_one_of
-from stallscope.timeline.rows import RowArray, picked
+from stallscope.timeline.rows import Reordered, RowArray, picked
 
 # Kernels whose job is to move data between GPUs. nccl* as in NVIDIA's own recipes; the rest are the communication
 # kernels of NVSHMEM, DeepEP, torch symmetric memory, vLLM / TensorRT-LLM / FlashInfer custom all-reduce and RCCL.
@@ -71,7 +71,7 @@ def operations(trace: Trace) -> Operations:
     always = {"start_ns": starts, **{name: _ordered(tables, order, name) for name in ("end_ns", "device", "process")}}
     always["name"] = picked(_concatenated([_names(table) for table, _ in tables]), order)
     kinds = picked(_concatenated([_kinds(trace.names, *table) for table in tables]), order)
-    sources = _Sources(tables, kinds, _rows(tables, order, kinds))
+    sources = _Sources(tables, kinds, _moved(tables, kinds, order, -1))
     for name, column in always.items():
         sources.hand_over(name, column)
     seldom = {name: partial(sources.collected, name) for name in DeviceSpan.COLUMNS.keys() - always.keys()}
@@ -88,43 +88,27 @@ class _Sources:
 
     def collected(self, name: str) -> npt.NDArray[Any]:
         """A column of the operations."""
-        return _ordered(self.tables, self._order(), name)
-
-    def _order(self) -> RowArray:
-        """Row of each operation, counted through all tables."""
-        found, first = self.row, 0
-        for table, kind in self.tables:
-            if first:
-                found = found.copy() if found is self.row else found
-                found[self._mine(kind)] += np.int32(first)
-            first += len(table)
-        return found
+        return _ordered(self.tables, _moved(self.tables, self.kind, self.row, 1), name)
 
     def hand_over(self, name: str, column: npt.NDArray[Any]) -> None:
         """The tables need not keep a column as well: it is the operations that are asked, so it is made from theirs."""
         for table, kind in self.tables:
             if name in table.COLUMNS:
-                table.replace_by(name, partial(self._given_back, len(table), kind, column))
+                table.replace_by(name, partial(self._given_back, kind, column))
 
-    def _given_back(self, length: int, kind: OperationKind, column: npt.NDArray[Any]) -> npt.NDArray[Any]:
-        mine = self._mine(kind)
-        found = np.empty(length, column.dtype)
-        found[self.row.take(mine)] = column.take(mine)
-        return found
-
-    def _mine(self, kind: OperationKind) -> npt.NDArray[np.intp]:
-        return np.flatnonzero(is_one_of(self.kind, KERNEL_KINDS if kind in KERNEL_KINDS else (kind,)))
+    def _given_back(self, kind: OperationKind, column: npt.NDArray[Any]) -> npt.NDArray[Any]:
+        mine = np.flatnonzero(is_one_of(self.kind, KERNEL_KINDS if kind in KERNEL_KINDS else (kind,)))
+        return Reordered(column.take(mine), self.row.take(mine))()
 
 
-def _rows(tables: _Tables, order: RowArray, kind: npt.NDArray[np.int8]) -> RowArray:
-    """Row of each operation in the table that it comes from; `order` counts through all of them."""
-    found, first = order, 0
-    for table, its_kind in tables:
-        if first:
-            found = found.copy() if found is order else found
-            found[np.flatnonzero(kind == its_kind)] -= np.int32(first)
+def _moved(tables: _Tables, kinds: npt.NDArray[np.int8], rows: RowArray, sign: int) -> RowArray:
+    """Rows of the operations' tables as rows counted through all tables (sign 1), or back again (-1)."""
+    moved, first = rows if len(tables) == 1 else rows.copy(), 0
+    for table, kind in tables:
+        if first:  # kernels, which have two kinds, are the first table
+            moved[np.flatnonzero(kinds == kind)] += np.int32(sign * first)
         first += len(table)
-    return found
+    return moved
 
 
 def _untied(tables: _Tables, order: RowArray, starts: Int64Array) -> RowArray:

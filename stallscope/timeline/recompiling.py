@@ -34,8 +34,9 @@ def recompiles(calls: HostCalls, names: Names, windows: tuple[DeviceWindow, ...]
     start = min(int(w.window.starts[0]) for w in windows)
     end = max(int(w.window.ends[-1]) for w in windows)
     tenth = (calls.start_ns - start) * 10 // max(end - start, 1)
-    for process in np.unique(calls.at(HostCalls.process, rows)):
-        mine = compiled & (calls.read("process") == process)
+    caller = calls.read("process")
+    for process in np.unique(caller[rows]):
+        mine = compiled & (caller == process)
         late = np.unique(tenth[mine & (tenth >= 5) & (tenth < 10)])
         if len(late) >= STEADY_TENTHS:
             forever |= mine & (tenth >= 0)

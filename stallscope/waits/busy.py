@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import partial
 
 from stallscope.timeline.intervals import IntervalSet, is_one_of, union
 from stallscope.timeline.operations import OperationKind, Operations
 from stallscope.timeline.timeline import Timeline
 from stallscope.timeline.windows import DeviceWindow
+from stallscope.waits.ledger import Work
 
 _OK = {
     "ok.compute": (OperationKind.COMPUTE, OperationKind.GRAPH),
@@ -16,7 +16,7 @@ _OK = {
 }
 
 
-def ok_time(timeline: Timeline) -> dict[str, Callable[[DeviceWindow], IntervalSet]]:
+def ok_time(timeline: Timeline) -> dict[str, Work]:
     """When a device computed (whole graph runs count as compute) and when it set memory."""
     return {wait: partial(_of_kinds, timeline.operations, kinds) for wait, kinds in _OK.items()}
 

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from typing import TypeVar
+
 import numpy as np
 import numpy.typing as npt
 
-from stallscope.model.columns import NO_ROW, chosen
+from stallscope.model.columns import NO_ROW, Column, chosen
 from stallscope.timeline.gaps import Gaps
 from stallscope.timeline.intervals import Int64Array
-from stallscope.timeline.rows import Found, RowArray, picked
+from stallscope.timeline.rows import Found, Picked, RowArray, picked
 from stallscope.waits.base import Claims, View
+
+T = TypeVar("T", bound=np.generic)
 
 
 def claim_gaps(
@@ -25,16 +29,17 @@ def claim_gaps(
     """
     gaps, process = view.gaps, view.operations.process
     rows = gap.astype(np.int32)
+    operation = Picked(gaps.after, rows)
     begin, end = (side.at if isinstance(side, Found) else side.__getitem__ for side in (starts, ends))
     return Claims.lazily(
         len(rows),
         start_ns=starts,
         end_ns=ends,
-        device=Found(lambda some: gaps.at(Gaps.device, chosen(rows, some))),
-        process=Found(lambda some: picked(process, picked(gaps.after, chosen(rows, some)))),
-        call=Found(lambda some: gaps.at(Gaps.launch, chosen(rows, some))) if call is None else call,
-        operation=Found(lambda some: picked(gaps.after, chosen(rows, some))),
-        thread=Found(lambda some: picked(gaps.thread, chosen(rows, some))),
+        device=_of_gaps(gaps, Gaps.device, rows),
+        process=Found(lambda some: picked(process, operation.at(some))),
+        call=_of_gaps(gaps, Gaps.launch, rows) if call is None else call,
+        operation=operation,
+        thread=Picked(gaps.thread, rows),
         time_ns=Found(lambda some: (begin(some) + end(some)) // 2),
     )
 
@@ -42,12 +47,11 @@ def claim_gaps(
 def claim_whole_gaps(view: View, gap: npt.NDArray[np.intp] | RowArray) -> Claims:
     """Claims on gaps from end to end."""
     gaps, rows = view.gaps, gap.astype(np.int32)
-    return claim_gaps(
-        view,
-        rows,
-        Found(lambda some: gaps.at(Gaps.start_ns, chosen(rows, some))),
-        Found(lambda some: gaps.at(Gaps.end_ns, chosen(rows, some))),
-    )
+    return claim_gaps(view, rows, _of_gaps(gaps, Gaps.start_ns, rows), _of_gaps(gaps, Gaps.end_ns, rows))
+
+
+def _of_gaps(gaps: Gaps, column: Column[T], rows: RowArray) -> Found[T]:
+    return Found(lambda some: gaps.at(column, chosen(rows, some)))
 
 
 def claim_operations(view: View, rows: npt.NDArray[np.intp] | Int64Array) -> Claims:

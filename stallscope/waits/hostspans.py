@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from stallscope.model.columns import NO_ROW
+from stallscope.model.columns import NO_ROW, Column
 from stallscope.model.events import Span
 from stallscope.timeline.calls import CallIndex, HostCalls, SpanIndex, ThreadClock
 from stallscope.timeline.gaps import Gaps
@@ -21,17 +21,15 @@ def claim_host_spans(view: View, spans: Span, thread: npt.NDArray[np.int32]) -> 
     there; so these claims compete only with other explanations of the same host time.
     """
     gaps = view.gaps
-    host_end = gaps.read("host_end_ns")
-    late = np.flatnonzero(_late(view) & (host_end > gaps.read("start_ns")))
-    gap, start, end = _inside(view, late, host_end, _disjoint(spans, thread))
+    late = np.flatnonzero(_late(view) & (gaps.read("host_end_ns") > gaps.read("start_ns")))
+    gap, start, end = _inside(view, late, Gaps.host_end_ns, _disjoint(spans, thread))
     piece, start, end = _outside_calls(view.calls, gaps.thread[gap], start, end)
     return claim_gaps(view, gap[piece], start, end)
 
 
 def claim_inside(view: View, spans: Span, thread: npt.NDArray[np.int32]) -> Claims:
     """Claims on late gaps wherever the spans of the launching thread cover them, API calls included."""
-    late = np.flatnonzero(_late(view))
-    return claim_gaps(view, *_inside(view, late, view.gaps.read("end_ns"), _disjoint(spans, thread)))
+    return claim_gaps(view, *_inside(view, np.flatnonzero(_late(view)), Gaps.end_ns, _disjoint(spans, thread)))
 
 
 _Pieces = tuple[Int64Array, Int64Array, Int64Array]
@@ -51,10 +49,10 @@ def _disjoint(spans: Span, thread: npt.NDArray[np.int32]) -> SpanIndex:
     return SpanIndex(owner, start, start + (merged.ends - merged.starts))
 
 
-def _inside(view: View, late: Int64Array, ends: Int64Array, spans: SpanIndex) -> _Pieces:
+def _inside(view: View, late: Int64Array, ends: Column[np.int64], spans: SpanIndex) -> _Pieces:
     """The parts of late gaps, up to `ends`, that the spans of their threads cover."""
     gaps = view.gaps
-    start, end = gaps.at(Gaps.start_ns, late), ends[late]
+    start, end = gaps.at(Gaps.start_ns, late), gaps.at(ends, late)
     row, span = spans.overlapping(gaps.thread[late], start, end)
     return late[row], np.maximum(start[row], spans.starts[span]), np.minimum(end[row], spans.ends[span])
 

@@ -27,8 +27,9 @@ def setup_calls(view: View) -> Int64Array:
     frees = np.flatnonzero((calls.kind == CallKind.FREE) & calls.outer)
     own = _beyond_device_work(view, frees)
     long = own >= SETUP_NS
-    for process in np.unique(calls.at(HostCalls.process, frees[long])):
-        mine = calls.at(HostCalls.process, frees) == process
+    caller = calls.at(HostCalls.process, frees)
+    for process in np.unique(caller[long]):
+        mine = caller == process
         usual = int(own[mine & ~long].max(initial=0))
         _, threads = np.unique(calls.thread[frees[mine & long]], return_counts=True)
         if own[mine & long].min() < APART * usual or threads.max() > LIBRARIES:

@@ -12,7 +12,7 @@ from stallscope.model.events import OverheadKind, Overheads
 from stallscope.timeline.blocking import CATCH_UP_NS
 from stallscope.timeline.calls import LAUNCHES, SYNCS, CallIndex
 from stallscope.timeline.gaps import Gaps
-from stallscope.timeline.intervals import Int64Array, is_one_of
+from stallscope.timeline.intervals import Int64Array, IntervalSet, is_one_of
 from stallscope.timeline.rows import RowArray
 from stallscope.timeline.windows import DeviceWindow
 from stallscope.waits.base import Claims, Detection, Fact, View
@@ -78,21 +78,23 @@ def _lead_lost(view: View, found: Overheads) -> list[Claims]:
     """
     gaps = view.gaps
     late = np.flatnonzero((gaps.thread != NO_ROW) & ~gaps.queued & ~gaps.in_graph)
-    claims = []
+    device, claims = gaps.at(Gaps.device, late), []
+    busy = [window.busy for window in view.windows] if len(found) else []
     for thread in np.unique(found.thread):
         mine = found.take(found.thread == thread)
-        for window in view.windows:
-            gap = late[(gaps.thread[late] == thread) & (gaps.at(Gaps.device, late) == window.device)]
+        for window, worked in zip(view.windows, busy, strict=True):
+            gap = late[(gaps.thread[late] == thread) & (device == window.device)]
             if len(gap):
-                claims.append(_behind(view, mine, window, gap))
+                claims.append(_behind(view, mine, (window, worked), gap))
     return claims
 
 
-def _behind(view: View, found: Overheads, window: DeviceWindow, gap: Int64Array) -> Claims:
-    gaps = view.gaps
+def _behind(view: View, found: Overheads, on: tuple[DeviceWindow, IntervalSet], gap: Int64Array) -> Claims:
+    """Claims on these gaps of a device, which worked at those times."""
+    gaps, (window, worked) = view.gaps, on
     order = np.argsort(found.end_ns, kind="stable")
     start, end = found.start_ns[order], found.end_ns[order]
-    lost = np.concatenate((np.zeros(1, np.int64), np.cumsum(window.busy.covered(start, end))))
+    lost = np.concatenate((np.zeros(1, np.int64), np.cumsum(worked.covered(start, end))))
     begins = gaps.at(Gaps.start_ns, gap)
     records = np.searchsorted(end, begins, side="right")  # that had ended before each gap
     length = gaps.at(Gaps.end_ns, gap) - begins

@@ -77,14 +77,16 @@ def _held_up(view: View) -> Claims:
     rows = lasting(calls, CallKind.ALLOC_PINNED, CONTENDED_NS)
     process = view.operations.process[gaps.after] if len(rows) else gaps.after[:0]
     parts = []
-    for owner in np.unique(calls.at(HostCalls.process, rows)):
-        mine = rows[calls.at(HostCalls.process, rows) == owner]
+    caller = calls.at(HostCalls.process, rows)
+    for owner in np.unique(caller):
+        mine = rows[caller == owner]
         late = np.flatnonzero(~gaps.queued & ~gaps.in_graph & (process == owner))
-        known = np.maximum(gaps.at(Gaps.launch, late), 0)
+        launch = gaps.at(Gaps.launch, late)
+        known = np.maximum(launch, 0)
         begin, end = gaps.at(Gaps.start_ns, late), gaps.at(Gaps.end_ns, late)
         if len(np.unique(calls.thread[mine])) == 1:
             begin = np.clip(calls.start_ns[known], begin, end)
-            end = np.where(gaps.at(Gaps.launch, late) == NO_ROW, begin, np.clip(calls.end_ns[known], begin, end))
+            end = np.where(launch == NO_ROW, begin, np.clip(calls.end_ns[known], begin, end))
         row, start, stop = cut(begin, end, union(calls.start_ns[mine], calls.end_ns[mine]))
         longest = mine[np.argmax(calls.end_ns[mine] - calls.start_ns[mine])]
         parts.append(claim_gaps(view, late[row], start, stop, np.full(len(row), longest)))

@@ -37,10 +37,11 @@ def detect(view: View) -> Detection | None:
         return None
     held = held[waits_for_event(view, held)]
     released = np.zeros(len(held), np.bool_)
-    for device in np.unique(gaps.at(Gaps.device, held)):
+    waiting = gaps.at(Gaps.device, held)
+    for device in np.unique(waiting):
         ends = np.sort(operations.end_ns[operations.device != device])
-        mine = gaps.at(Gaps.device, held) == device
-        until = gaps.at(Gaps.end_ns, held)[mine]
+        mine = waiting == device
+        until = gaps.at(Gaps.end_ns, held[mine])
         released[mine] = np.searchsorted(ends, until, side="right") > np.searchsorted(ends, until - LATENCY_NS)
     held = held[released]
     if not len(held):
