@@ -55,8 +55,9 @@ class Command:
     def run(self) -> None:
         """Run once to the end and book wall time, processor time and peak memory of the process."""
         with tempfile.TemporaryFile() as output:
+            environment = {k: v for k, v in os.environ.items() if k != "PYTHONDONTWRITEBYTECODE"}
             began = time.perf_counter()
-            child = subprocess.Popen(self.argv, stdout=output, stderr=subprocess.DEVNULL)
+            child = subprocess.Popen(self.argv, stdout=output, stderr=subprocess.DEVNULL, env=environment)
             _, status, usage = os.wait4(child.pid, 0)
             ended = time.perf_counter()
             output.seek(0)

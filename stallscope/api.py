@@ -11,13 +11,16 @@ import stallscope
 from stallscope.errors import UsageError
 from stallscope.experiments.expectations import with_step_expectations
 from stallscope.experiments.gains import with_replay
+from stallscope.ingest.identify import is_ncu
 from stallscope.ingest.open import OpenOptions, open_trace
+from stallscope.ingest.paths import rank_files
 from stallscope.model.analysis import Analysis, Capture, Step, Tool
+from stallscope.model.scope import WHOLE, Scope
 from stallscope.model.trace import Trace
 from stallscope.timeline.intervals import IntervalSet
 from stallscope.timeline.scope import require_scope
 from stallscope.timeline.side_by_side import both, derive
-from stallscope.timeline.timeline import WHOLE, Scope, Timeline
+from stallscope.timeline.timeline import Timeline
 from stallscope.timeline.workload import count_work, with_steps
 from stallscope.waits.catalogue import all_rules
 from stallscope.waits.runner import diagnose
@@ -44,9 +47,6 @@ def analyze(
     Raises `stallscope.errors.InputError` for what cannot be read, `ToolMissingError` when a report needs nsys.
     """
     chosen = options or Options()
-    from stallscope.ingest.ncu_open import is_ncu
-    from stallscope.ranks import analyze_ranks, rank_files
-
     given = [Path(p) for p in ([paths] if isinstance(paths, (str, os.PathLike)) else paths)]
     profiles = [path for path in given if is_ncu(path)]
     if profiles:
@@ -54,6 +54,8 @@ def analyze(
     files = rank_files(given)
     if len(files) == 1:
         return analyze_one(files[0], chosen)
+    from stallscope.ranks import analyze_ranks
+
     return analyze_ranks(files, chosen)
 
 

@@ -15,6 +15,8 @@ def chosen_budgets(chosen: Settings, file: str | None) -> tuple[Budget, ...]:
 
     Raises `UsageError` for what is not a budget, `InputError` for a file that cannot be read.
     """
+    if not chosen.fail_on and file is None and chosen.budgets is None:
+        return ()
     from stallscope.gates import parse_budgets, parse_condition, read_budgets
     from stallscope.settings import project_file
 

@@ -167,12 +167,13 @@ def _drawing_reporter(gates: Sequence[GateResult], tiles: Tiles | None) -> Repor
 
 
 def _reporter(rendering: Rendering, text: TextOptions, gates: Sequence[GateResult]) -> Reporter:
-    from stallscope.reporters.base import reporter
-    from stallscope.reporters.text import TextReporter
-
     name = _format(rendering)
     if name != "text":
+        from stallscope.reporters.base import reporter
+
         return reporter(name, gates)
+    from stallscope.reporters.text import TextReporter
+
     terminal = rendering.file == STDOUT
     return TextReporter(
         width=terminal_width() if terminal else PIPED_WIDTH,

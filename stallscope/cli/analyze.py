@@ -23,10 +23,10 @@ from stallscope.cli._scope import time_range
 from stallscope.errors import UsageError
 
 if TYPE_CHECKING:
-    from stallscope.gates import GateResult
+    from stallscope.gates import Budget, GateResult
     from stallscope.model.analysis import Analysis
+    from stallscope.model.scope import Scope
     from stallscope.settings import Settings
-    from stallscope.timeline.timeline import Scope
     from stallscope.views.timeline_tiles import Tiles
 
 INCONCLUSIVE = 5
@@ -58,8 +58,7 @@ def command(*, paths: tuple[str, ...], formats: tuple[str, ...], outputs: tuple[
     seldom_collect()
     without_algebra_threads()
     from stallscope.cli._analysis import load_settings
-    from stallscope.gates import evaluate, exit_code
-    from stallscope.timeline.timeline import Scope
+    from stallscope.model.scope import Scope
 
     wanted = renderings(formats, outputs)
     _keep_inputs(paths, wanted)
@@ -67,26 +66,41 @@ def command(*, paths: tuple[str, ...], formats: tuple[str, ...], outputs: tuple[
     budgets = chosen_budgets(chosen, flags["budgets_file"])
     scope = Scope(nvtx=chosen.nvtx, range_ns=flags["range_ns"], device=flags["device"])
     analysis, tiles = _analyze(paths, chosen, scope, drawn=any(map(is_drawn, wanted)))
-    gates = evaluate(analysis, budgets)
+    gates = _judged(analysis, budgets)
     write_reports(
         analysis, wanted, TextOptions(chosen.all, chosen.plan or 0, tuple(map(shown_path, paths))), gates, tiles
     )
     if all(rendering.format not in (None, "text") for rendering in wanted):
         _warn(gates)
-    return exit_code(gates, strict=chosen.strict) or (INCONCLUSIVE if chosen.strict and _undecided(analysis) else 0)
+    return _gate_code(gates, chosen) or (INCONCLUSIVE if chosen.strict and _undecided(analysis) else 0)
 
 
 def _analyze(paths: Sequence[str], chosen: Settings, scope: Scope, *, drawn: bool) -> tuple[Analysis, Tiles | None]:
-    from stallscope.cli._analysis import analyze, examine
-    from stallscope.ranks import rank_files
+    from stallscope.cli._analysis import analyze, examine, only_trace
 
-    files = rank_files(map(Path, paths)) if drawn else []
-    if len(files) != 1:
+    file = only_trace(paths) if drawn else None
+    if file is None:
         return analyze(paths, chosen, scope), None
     from stallscope.views.report_timeline import tiles_of
 
-    examination = examine(str(files[0]), chosen, scope)
+    examination = examine(file, chosen, scope)
     return examination.analysis, tiles_of(examination.timeline, examination.charges, examination.analysis)
+
+
+def _judged(analysis: Analysis, budgets: Sequence[Budget]) -> tuple[GateResult, ...]:
+    if not budgets:
+        return ()
+    from stallscope.gates import evaluate
+
+    return evaluate(analysis, budgets)
+
+
+def _gate_code(gates: Sequence[GateResult], chosen: Settings) -> int:
+    if not gates:
+        return 0
+    from stallscope.gates import exit_code
+
+    return exit_code(gates, strict=chosen.strict)
 
 
 def _warn(gates: Sequence[GateResult]) -> None:

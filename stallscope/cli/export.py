@@ -41,7 +41,7 @@ def command(*, path: str, target: str, output: str, **flags: Any) -> None:
     """
     from stallscope.cli._analysis import examine, load_settings
     from stallscope.export.selection import MAX_EVENTS, select
-    from stallscope.timeline.timeline import Scope
+    from stallscope.model.scope import Scope
     from stallscope.views.charges import charges_of
     from stallscope.views.lane_build import build_lanes
 

@@ -9,16 +9,16 @@ from collections import Counter
 from pathlib import Path
 
 from stallscope.errors import InputError
-from stallscope.ingest.nsys_sqlite import MAGIC as SQLITE
 from stallscope.model.analysis import SourceFormat
 
+SQLITE = b"SQLite format 3\x00"
+NCU_REPORT = b"NVR\x00"
+GZIP = b"\x1f\x8b"
 NSYS_REPORT = b"NVIDIA Tegra Profiler Report "
 NSYS_FORMATS: tuple[SourceFormat, ...] = ("nsys-rep", "nsys-sqlite", "nsys-parquet", "nsys-arrow")
 SUFFIXES = (".parquet", ".arrow")
 """Of the files in a folder that `nsys export` wrote."""
 
-_NCU_REPORT = b"NVR\x00"
-_GZIP = b"\x1f\x8b"
 _SAMPLE_BYTES = 1 << 16
 _OF_EVENTS = (b'"traceEvents"', b'"ph"', b'"schemaVersion"', b'"deviceProperties"', b'"distributedInfo"')
 """One of these stands near the beginning of a PyTorch or Chrome trace; its header alone may be longer than a sample."""
@@ -69,9 +69,22 @@ def is_trace(path: Path) -> bool:
         return False
     if found == "kineto":
         sample = _sample(path)
-        text = _inflated(sample) if sample.startswith(_GZIP) else sample
+        text = _inflated(sample) if sample.startswith(GZIP) else sample
         return any(word in text for word in _OF_EVENTS)
     return found in NSYS_FORMATS
+
+
+def is_ncu(path: Path) -> bool:
+    """Whether the file holds Nsight Compute data, by its first bytes."""
+    try:
+        with path.open("rb") as file:
+            sample = file.read(_SAMPLE_BYTES)
+    except OSError:
+        return False
+    head = _inflated(sample) if sample.startswith(GZIP) else sample
+    if head.startswith((SQLITE, NSYS_REPORT)):
+        return False
+    return head.startswith(NCU_REPORT) or _holds_ncu_pages(head)
 
 
 def _mode(path: Path) -> int:
@@ -130,9 +143,9 @@ def _by_content(sample: bytes, name: str) -> SourceFormat:
         return "nsys-sqlite"
     if sample.startswith(NSYS_REPORT):
         return "nsys-rep"
-    if sample.startswith(_NCU_REPORT):
+    if sample.startswith(NCU_REPORT):
         return "ncu-rep"
-    if sample.startswith(_GZIP):
+    if sample.startswith(GZIP):
         return _unpacked(sample, name)
     if b"NVIDIA Nsight Systems Stream" in sample[:64]:
         raise InputError(
@@ -164,13 +177,17 @@ def _inflated(sample: bytes) -> bytes:
 
 
 def _text(sample: bytes, name: str) -> SourceFormat:
-    from stallscope.ingest.ncu_text import looks_like_ncu
-
-    if looks_like_ncu(sample):
+    if _holds_ncu_pages(sample):
         return "ncu-csv"
     if _is_json(sample):
         return "kineto"
     raise InputError("not a trace", file=name, next_step=_GIVE)
+
+
+def _holds_ncu_pages(sample: bytes) -> bool:
+    from stallscope.ingest.ncu_text import looks_like_ncu
+
+    return looks_like_ncu(sample)
 
 
 def _is_json(sample: bytes) -> bool:

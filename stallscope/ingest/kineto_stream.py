@@ -19,6 +19,7 @@ from typing import BinaryIO
 import msgspec
 
 from stallscope.errors import InputError
+from stallscope.ingest.identify import GZIP
 from stallscope.ingest.kineto_events import Event, Header
 from stallscope.ingest.kineto_repair import Repairs, repaired
 
@@ -265,7 +266,7 @@ _EXPORT = "give a trace written by torch.profiler (export_chrome_trace or tensor
 
 def _unpacked(file: io.BufferedReader[_HashingFile]) -> BinaryIO:
     """Gzip by content, whatever the name says."""
-    if file.peek(2)[:2] == b"\x1f\x8b":
+    if file.peek(len(GZIP)).startswith(GZIP):
         return gzip.GzipFile(fileobj=file, mode="rb")  # type: ignore[return-value]
     return file
 

@@ -11,36 +11,14 @@ from dataclasses import replace
 from pathlib import Path
 
 from stallscope.errors import InputError
+from stallscope.ingest.identify import GZIP, NCU_REPORT
 from stallscope.ingest.ncu_csv import read_ncu_csv
-from stallscope.ingest.ncu_rep import MAGIC, read_ncu_rep
-from stallscope.ingest.ncu_text import looks_like_ncu
+from stallscope.ingest.ncu_rep import read_ncu_rep
 from stallscope.model.analysis import CaptureNote, Source
 from stallscope.model.counters import CounterSet, KernelCounters
 
-_GZIP = b"\x1f\x8b"
-_HEAD_BYTES = 1 << 16
 _EXPORT_TIMEOUT_S = 300
 _MAX_BYTES = 2 << 30
-
-
-def is_ncu(path: Path) -> bool:
-    """Whether the file holds Nsight Compute data, by its first bytes."""
-    try:
-        with path.open("rb") as stream:
-            head = stream.read(_HEAD_BYTES)
-    except OSError:
-        return False
-    if head.startswith(_GZIP):
-        head = zlib.decompressobj(31).decompress(head, _HEAD_BYTES) if _is_gzip(head) else b""
-    return head.startswith(MAGIC) or looks_like_ncu(head)
-
-
-def _is_gzip(head: bytes) -> bool:
-    try:
-        zlib.decompressobj(31).decompress(head, 1)
-    except zlib.error:
-        return False
-    return True
 
 
 def open_counters(paths: Sequence[Path]) -> CounterSet:
@@ -60,9 +38,9 @@ def _open_one(path: Path) -> CounterSet:
         what = f"cannot be read: {error.strerror or 'input error'}"
         raise InputError(what, file=path.name, next_step="check the path and its permissions") from error
     digest = hashlib.sha256(data).hexdigest()
-    if data.startswith(_GZIP):
+    if data.startswith(GZIP):
         data = _unpacked(data, path)
-    if not data.startswith(MAGIC):
+    if not data.startswith(NCU_REPORT):
         return read_ncu_csv(data, Source(name=path.name, sha256=digest, format="ncu-csv", producer="Nsight Compute"))
     source = Source(name=path.name, sha256=digest, format="ncu-rep", producer="Nsight Compute")
     try:

@@ -15,11 +15,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from stallscope.errors import InputError
+from stallscope.ingest.identify import NCU_REPORT
 from stallscope.ingest.ncu_wire import Field, WireError, fields
 from stallscope.model.analysis import CaptureNote, Source
 from stallscope.model.counters import CounterSet, Dim3, EstimateKind, KernelCounters, Metric, RuleEstimate
 
-MAGIC = b"NVR\0"
 KNOWN_VERSION = 7
 _SIZE = struct.Struct("<I")
 _MAX_BYTES = 8 << 30
@@ -45,7 +45,7 @@ def read_ncu_rep(data: bytes, source: Source) -> CounterSet:
     """
     if len(data) > _MAX_BYTES:
         raise InputError("the report is larger than 8 GiB", file=source.name, next_step="profile fewer kernels")
-    if not data.startswith(MAGIC):
+    if not data.startswith(NCU_REPORT):
         raise InputError("not an Nsight Compute report (no NVR header)", file=source.name, next_step=_EXPORT)
     try:
         report = _read_blocks(memoryview(data), source)
@@ -69,7 +69,7 @@ def read_ncu_rep(data: bytes, source: Source) -> CounterSet:
 
 
 def _read_blocks(data: memoryview, source: Source) -> _Report:
-    header, at = _sized(data, len(MAGIC))
+    header, at = _sized(data, len(NCU_REPORT))
     version = next((one.integer for one in fields(header) if one.number == 1), 0)
     if version != KNOWN_VERSION:
         what = f"report format version {version} is not known (this reader knows {KNOWN_VERSION})"

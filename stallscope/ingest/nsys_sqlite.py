@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 
 KindT = TypeVar("KindT", bound=Kind)
 
-MAGIC = b"SQLite format 3\x00"
 _IDS_A_QUERY = 500
 _MANY_IDS = 8 * _IDS_A_QUERY
 _EXPORT_AGAIN = "export the report again: nsys export --type sqlite --force-overwrite true REPORT.nsys-rep"

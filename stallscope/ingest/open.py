@@ -14,17 +14,14 @@ import msgspec
 from stallscope.errors import InputError, ToolMissingError
 from stallscope.ingest.content_hash import content_sha256
 from stallscope.ingest.identify import identify, unreadable
-from stallscope.ingest.limits import require_sane
-from stallscope.ingest.nsys_export import Nsys, export, find_nsys, report_version
-from stallscope.ingest.nsys_source import ExportSource
-from stallscope.ingest.nsys_sqlite import SqliteExport
-from stallscope.ingest.nsys_trace import read_trace
 from stallscope.ingest.progress import Progress, silent
 from stallscope.model.analysis import Source, SourceFormat
-from stallscope.model.trace import Trace
 
 if TYPE_CHECKING:
     from stallscope.ingest.cache import TraceCache
+    from stallscope.ingest.nsys_export import Nsys
+    from stallscope.ingest.nsys_source import ExportSource
+    from stallscope.model.trace import Trace
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +64,7 @@ def open_trace(path: Path, options: OpenOptions | None = None) -> Trace:
 
 def _open_kineto(path: Path) -> Trace:
     from stallscope.ingest.kineto import read_kineto
+    from stallscope.ingest.limits import require_sane
 
     with unchanged([path], path.name):
         return require_sane(read_kineto(path))
@@ -104,6 +102,8 @@ class _NsysInput:
             return replace(trace, source=msgspec.structs.replace(trace.source, sha256=hashed.result()))
 
     def _open_report(self, sha256: str) -> Trace:
+        from stallscope.ingest.nsys_export import find_nsys, report_version
+
         try:
             nsys = find_nsys(self._options.nsys, report_version(self._path))
         except ToolMissingError as missing:
@@ -116,6 +116,7 @@ class _NsysInput:
 
     def _read_export(self, key: str, sha256: str, nsys: Nsys) -> Trace:
         from stallscope.ingest.cache import passing_place
+        from stallscope.ingest.nsys_export import export
 
         with self._cache.export_place(key) if self._cache else passing_place() as target:
             if target.is_file():
@@ -138,6 +139,9 @@ class _NsysInput:
         return replace(trace, source=msgspec.structs.replace(trace.source, name=self._path.name, format=self._format))
 
     def _read(self, key: str, sha256: str, readable: Path) -> Trace:
+        from stallscope.ingest.limits import require_sane
+        from stallscope.ingest.nsys_trace import read_trace
+
         source = self._source(readable)
         origin = Source(name=self._path.name, sha256=sha256, format=self._format)
         try:
@@ -151,11 +155,13 @@ class _NsysInput:
         return trace
 
     def _source(self, readable: Path) -> ExportSource:
-        if not readable.is_dir():
-            return SqliteExport(readable, self._path.name)
-        from stallscope.ingest.nsys_columnar import FolderExport
+        if readable.is_dir():
+            from stallscope.ingest.nsys_columnar import FolderExport
 
-        return FolderExport(readable)
+            return FolderExport(readable)
+        from stallscope.ingest.nsys_sqlite import SqliteExport
+
+        return SqliteExport(readable, self._path.name)
 
 
 def _cache(folder: str | None) -> TraceCache:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from stallscope.ingest.paths import rank_files
 from stallscope.ranks.analyze import analyze_ranks, compare_ranks
 from stallscope.ranks.devices import across_devices
-from stallscope.ranks.paths import rank_files
 
 __all__ = ["across_devices", "analyze_ranks", "compare_ranks", "rank_files"]

@@ -11,10 +11,10 @@ import msgspec
 
 from stallscope.api import Options
 from stallscope.errors import InputError
+from stallscope.ingest.paths import rank_files
 from stallscope.model.analysis import Analysis, CaptureNote
 from stallscope.ranks.cluster import examine_all
 from stallscope.ranks.merge import Ranked, merged
-from stallscope.ranks.paths import rank_files
 from stallscope.ranks.task import Examine, Outcome, RankFailure, RankReport, examine_file
 from stallscope.waits.ranks.base import Ranks, RankSummary
 from stallscope.waits.ranks.runner import compare

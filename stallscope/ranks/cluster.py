@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from stallscope.errors import ToolMissingError, UsageError
+from stallscope.ingest.identify import GZIP
 from stallscope.ranks.task import Examine, Outcome, RankFailure, report_rank
 
 if TYPE_CHECKING:
@@ -73,7 +74,7 @@ def unpacked_bytes(path: Path) -> int:
         if path.is_dir():
             return PACKED * sum(p.stat().st_size for p in path.iterdir() if p.is_file())
         with path.open("rb") as file:
-            packed = file.read(2) == b"\x1f\x8b"
+            packed = file.read(len(GZIP)) == GZIP
         return path.stat().st_size * (PACKED if packed else 1)
     except OSError:
         return 0

@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from importlib import import_module
 from importlib.util import find_spec
-from typing import Protocol, TextIO
+from typing import TYPE_CHECKING, Protocol, TextIO
 
 from stallscope.errors import UsageError
-from stallscope.gates import GateResult
-from stallscope.model.analysis import Analysis
 from stallscope.reporters.formats import FORMATS, format_names
+
+if TYPE_CHECKING:
+    from stallscope.gates import GateResult
+    from stallscope.model.analysis import Analysis
 
 PACKAGE = "stallscope.reporters"
 

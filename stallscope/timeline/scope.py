@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from stallscope.errors import UsageError
+from stallscope.model.scope import WHOLE
 from stallscope.timeline.operations import operations
-from stallscope.timeline.timeline import WHOLE, Timeline
+from stallscope.timeline.timeline import Timeline
 
 NAMED = 5
 """How many ranges a message offers instead of one that does not exist."""

@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from stallscope.model.columns import NO_ROW
 from stallscope.model.events import ApiCalls, Copies, Kernels, NvtxRanges
+from stallscope.model.scope import WHOLE, Scope
 from stallscope.model.trace import Trace
 from stallscope.timeline.blocking import BlockedGaps, blocked_gaps, holding_calls, pageable_copy_calls
 from stallscope.timeline.calls import CallKind, HostCalls, host_calls
@@ -24,17 +25,6 @@ from stallscope.timeline.rows import Picked, RowArray, picked
 from stallscope.timeline.stream_order import StreamOrder
 from stallscope.timeline.windows import DeviceWindow, device_windows
 
-
-@dataclass(frozen=True, slots=True)
-class Scope:
-    """Which part of a trace to analyze."""
-
-    nvtx: str | None = None
-    range_ns: tuple[int, int] | None = None
-    device: int | None = None
-
-
-WHOLE = Scope()
 EVERY = slice(None)
 
 KERNEL_SHAPE = ("full_name", "grid_x", "grid_y", "grid_z", "block_x", "block_y", "block_z")

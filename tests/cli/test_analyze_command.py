@@ -55,6 +55,14 @@ def test_html_of_a_trace_draws_its_timeline(run: Run, alloc: Path, tmp_path: Pat
     assert "<canvas" not in (tmp_path / "saved.html").read_text("utf-8")
 
 
+def test_html_of_kernel_counters_tells_the_kernels(run: Run, repository: Path, tmp_path: Path) -> None:
+    counters = repository / "sample_traces" / "ncu" / "h200" / "kern.raw.csv.gz"
+    assert run("analyze", counters, "-o", "kernels.html").code == 0
+    page = (tmp_path / "kernels.html").read_text("utf-8")
+    assert "spill" in page
+    assert "<canvas" not in page
+
+
 def test_folder_of_one_trace_is_that_trace(run: Run, alloc: Path, tmp_path: Path) -> None:
     folder = tmp_path / "ranks"
     folder.mkdir()

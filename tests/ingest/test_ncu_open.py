@@ -11,7 +11,8 @@ from ncu_pages import PAGES, launch, raw_page
 from ncu_reports import kernel_result, report
 
 from stallscope.errors import InputError
-from stallscope.ingest.ncu_open import is_ncu, open_counters
+from stallscope.ingest.identify import is_ncu
+from stallscope.ingest.ncu_open import open_counters
 
 PAGE = raw_page({"gpu__time_duration.sum": ("us", "2.500000"), "a__b.pct": ("%", "1.50")}, launch(0))
 REPORT = report(("gpu__time_duration.sum",), kernel_result("mm", {0: 2500}))

@@ -28,16 +28,16 @@ def export(tmp_path: Path) -> Path:
 @pytest.fixture
 def reads(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """One entry for every trace that was read from its own file."""
-    import stallscope.ingest.open as opening
+    from stallscope.ingest import nsys_trace
 
     done: list[str] = []
-    real = opening.read_trace
+    real = nsys_trace.read_trace
 
     def counting(*arguments: object, **named: object) -> Trace:
         done.append("read")
         return real(*arguments, **named)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(opening, "read_trace", counting)
+    monkeypatch.setattr(nsys_trace, "read_trace", counting)
     return done
 
 

@@ -12,7 +12,7 @@ import pytest
 
 from stallscope.api import Options, analyze
 from stallscope.errors import InputError, ToolMissingError, UsageError
-from stallscope.ingest.nsys_sqlite import MAGIC
+from stallscope.ingest.identify import SQLITE
 from stallscope.ingest.open import OpenOptions
 from stallscope.ranks import cluster, compare_ranks, rank_files
 from stallscope.ranks.task import examine_file
@@ -104,7 +104,7 @@ def test_a_report_and_its_export_are_one_rank(tmp_path: Path) -> None:
     report.write_bytes(b"NVIDIA Tegra Profiler Report 2023@4@4@54-1v0.")
     other = tmp_path / "rank1.sqlite"
     for database in (export, other):
-        database.write_bytes(MAGIC)
+        database.write_bytes(SQLITE)
     os.utime(report, (1_000, 1_000))
     assert rank_files([tmp_path]) == rank_files([report, export, other]) == [export, other]
     os.utime(export, (500, 500))

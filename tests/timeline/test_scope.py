@@ -7,7 +7,7 @@ from build import US, TraceBuilder
 
 from stallscope.api import analyze_trace
 from stallscope.errors import UsageError
-from stallscope.timeline.timeline import Scope
+from stallscope.model.scope import Scope
 
 
 def two_phases() -> TraceBuilder:
