@@ -51,8 +51,9 @@ def command(*, program: tuple[str, ...], **flags: Any) -> int:
     from stallscope.cli._analysis import load_settings
 
     chosen = load_settings({"nsys": flags["nsys"], "ncu": flags["ncu"]})
+    wish = _wish(program, flags)
     profiler = _dry_profiler(chosen) if flags["dry_run"] else _profiler(chosen)
-    planned = jobs(_wish(program, flags), profiler, chosen.ncu or "ncu")
+    planned = jobs(wish, profiler, chosen.ncu or "ncu")
     if flags["dry_run"]:
         for job in planned:
             click.echo(job.shown)

@@ -203,7 +203,7 @@ class EventStream:
         try:
             return self._decode(b"[" + piece + bracket), None
         except msgspec.DecodeError as error:
-            if not _is_trailing(error):
+            if "trailing characters" not in str(error):
                 clean = repaired(piece, self.repairs)
                 if clean is None:
                     raise
@@ -289,10 +289,6 @@ def _cuts(buffer: bytes) -> Iterator[int]:
     while (end := buffer.rfind(b"}", 0, end)) >= 0:
         if _BETWEEN.match(buffer, end):
             yield end + 1
-
-
-def _is_trailing(error: msgspec.DecodeError) -> bool:
-    return "trailing characters" in str(error)
 
 
 def _position(error: msgspec.DecodeError) -> int | None:

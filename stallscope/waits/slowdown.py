@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from stallscope.model.columns import NO_ROW
 from stallscope.timeline.intervals import Int64Array, union
 from stallscope.timeline.operations import OperationKind
 from stallscope.timeline.rows import RowArray
@@ -54,13 +55,13 @@ def slowdowns(view: View, neighbour: npt.NDArray[np.bool_], window: DeviceWindow
     busy = union(start[near], end[near])
     length = (end - start)[rows]
     shared = busy.covered(start[rows], end[rows])
-    beside, alone = shared >= OVERLAP * length, shared == 0
+    beside = shared >= OVERLAP * length
     if beside.sum() < minimum:
         return []
-    rows += window.first
+    sided = np.flatnonzero(beside | (shared == 0))
+    rows, length, beside = rows[sided] + window.first, length[sided], beside[sided]
     signature = view.kernel_shape[operations.row[rows]]
-    kept = _often(signature, beside, alone, minimum)
-    kept &= _may_be_slower(signature, length, beside & kept, alone & kept)[signature]
+    kept = _candidates(signature, length, beside, minimum)[signature]
     if not kept.any():
         return []
     slower = _compared(signature[kept], length[kept], beside[kept], minimum)
@@ -68,38 +69,32 @@ def slowdowns(view: View, neighbour: npt.NDArray[np.bool_], window: DeviceWindow
         return []
     wanted = np.zeros(int(signature.max()) + 1, np.bool_)
     wanted[[found for found, _, _ in slower]] = True
-    chosen = kept & beside & wanted[signature]
+    chosen = beside & wanted[signature]
     rows, signature = rows[chosen], signature[chosen]
     return [Slowdown(rows[signature == found], alone_ns, beside_ns) for found, alone_ns, beside_ns in slower]
 
 
-def _often(
-    signature: RowArray, beside: npt.NDArray[np.bool_], alone: npt.NDArray[np.bool_], minimum: int
+def _candidates(
+    signature: RowArray, length: Int64Array, beside: npt.NDArray[np.bool_], minimum: int
 ) -> npt.NDArray[np.bool_]:
-    """Instances that count, of signatures with enough of them on both sides."""
-    most = int(signature.max()) + 1
-    often = np.ones(most, np.bool_)
-    for side in (beside, alone):
-        often &= np.bincount(signature[side], minlength=most) >= minimum
-    return (beside | alone) & often[signature]
+    """Signatures that can pass `_compared`: often enough alone and beside, and perhaps slower beside.
 
-
-def _may_be_slower(
-    signature: RowArray, length: Int64Array, beside: npt.NDArray[np.bool_], alone: npt.NDArray[np.bool_]
-) -> npt.NDArray[np.bool_]:
-    """Signatures that can pass `_compared`, told by counting around one time instead of by sorting.
-
-    Where the faster quarter beside ends above the slower quarter alone, any time is passed by all but a quarter of
-    those beside, or is not passed by all but a quarter of those alone. The mean of both is a time that neither holds
-    for where the neighbour changes nothing. One instance a side is allowed for, as quantiles fall between two.
+    Perhaps is told by counting around one time instead of by sorting. Where the faster quarter beside ends above the
+    slower quarter alone, any time is passed by all but a quarter of those beside, or is not passed by all but a quarter
+    of those alone. The mean of both is a time that neither holds for where the neighbour changes nothing. One instance
+    a side is allowed for, as quantiles fall between two.
     """
-    most = int(signature.max()) + 1
-    sums = [np.bincount(signature[side], weights=length[side], minlength=most) for side in (beside, alone)]
-    counts = [np.bincount(signature[side], minlength=most) for side in (beside, alone)]
-    middle = (sums[0] + sums[1]) / np.maximum(counts[0] + counts[1], 1)
-    longer = length > middle[signature]
-    above, below = (np.bincount(signature[side], minlength=most) for side in (beside & longer, alone & ~longer))
-    return (above >= 0.75 * counts[0] - 1) | (below >= 0.75 * counts[1] - 1)
+    side = 2 * signature.astype(np.intp) + beside  # numbers of (signature, side)
+    sides = 2 * (int(signature.max(initial=NO_ROW)) + 1)
+    alone, near = np.bincount(side, minlength=sides).reshape(-1, 2).T
+    often: npt.NDArray[np.bool_] = np.minimum(alone, near) >= minimum
+    if not often.any():
+        return often
+    sums = np.bincount(side, weights=length, minlength=sides).reshape(-1, 2).sum(axis=1)
+    middle = sums / np.maximum(alone + near, 1)
+    longer_alone, longer_near = np.bincount(side[length > middle[signature]], minlength=sides).reshape(-1, 2).T
+    often &= (longer_near >= 0.75 * near - 1) | (alone - longer_alone >= 0.75 * alone - 1)
+    return often
 
 
 def _compared(

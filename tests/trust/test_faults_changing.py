@@ -13,8 +13,8 @@ import pytest
 from sqlite_build import ExportBuilder
 from stand_ins import TRACE
 
-import stallscope.ingest.open as opening
 from stallscope.errors import InputError
+from stallscope.ingest import nsys_trace
 from stallscope.ingest.nsys_columnar import FolderExport
 from stallscope.ingest.nsys_sqlite import SqliteExport
 from stallscope.ingest.open import OpenOptions, open_trace
@@ -44,14 +44,14 @@ def test_a_file_that_changes_while_it_is_read(
     change: Callable[[Path], None], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path, cache = shutil.copyfile(TRACE, tmp_path / "t.sqlite"), tmp_path / "cache"
-    real = opening.read_trace
+    real = nsys_trace.read_trace
 
     def changing(*arguments: object) -> Trace:
         change(path)
         return real(*arguments)  # type: ignore[arg-type]
 
     with monkeypatch.context() as busy:
-        busy.setattr(opening, "read_trace", changing)
+        busy.setattr(nsys_trace, "read_trace", changing)
         with pytest.raises(InputError, match="changed while it was read") as refused:
             open_trace(path, OpenOptions(cache_dir=str(cache)))
     assert refused.value.file == "t.sqlite"

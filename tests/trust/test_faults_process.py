@@ -140,11 +140,11 @@ def test_a_panic_of_the_data_engine_is_a_message(
 
     import stallscope.api
 
-    def panic(*_: object) -> None:
+    def panic(*_: object, **_options: object) -> None:
         raise pl.exceptions.PanicException("index out of bounds in /home/alice/x")
 
     monkeypatch.setenv("STALLSCOPE_CACHE_DIR", str(tmp_path / "cache"))
-    monkeypatch.setattr(stallscope.api, "analyze", panic)
+    monkeypatch.setattr(stallscope.api, "examine_trace", panic)
     assert main(["analyze", str(TRACE)]) == EXIT_INTERNAL
     told = capsys.readouterr().err
     assert "internal error: PanicException" in told

@@ -152,10 +152,10 @@ def test_an_internal_error_names_no_value(secrets: Secrets, output: Output, monk
 
     trace, words = secrets
 
-    def broken(*_: object) -> None:
+    def broken(*_: object, **_options: object) -> None:
         raise RuntimeError(" ".join(words))
 
-    monkeypatch.setattr(stallscope.api, "analyze", broken)
+    monkeypatch.setattr(stallscope.api, "examine_trace", broken)
     written = output.of("analyze", trace)
     assert output.code == 70
     assert planted.found(written, words) == {}

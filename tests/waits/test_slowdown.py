@@ -84,7 +84,7 @@ def test_counting_first_loses_no_kernel_that_comparing_finds(alone: list[float],
     """The quick test may only spare the comparison where it would say no."""
     found = measured(alone, beside)[1]
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(slowdown, "_may_be_slower", lambda signature, *_: np.ones(int(signature.max()) + 1, np.bool_))
+        patch.setattr(slowdown, "_candidates", lambda signature, *_: np.ones(int(signature.max()) + 1, np.bool_))
         without = measured(alone, beside)[1]
     assert [(s.alone_ns, s.beside_ns, s.beside.tolist()) for s in found] == [
         (s.alone_ns, s.beside_ns, s.beside.tolist()) for s in without
