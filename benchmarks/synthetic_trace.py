@@ -3,8 +3,8 @@
     python benchmarks/synthetic_trace.py OUT.sqlite KERNELS [CALLS_A_KERNEL] [SEED]
 
 Four processes with one GPU each; launches from two threads, two streams, CUDA-graph replays (50 kernels share one
-launch), pageable copies, blocking syncs, data-loader stalls, nested NVTX ranges. Correlation ids collide between the
-processes on purpose. The tables and their DDL are the exporter's own (schema 3.7.2), without indices.
+launch), a pageable copy and a blocking sync a step, data-loader stalls, nested NVTX ranges. Correlation ids collide
+between the processes on purpose. The tables and their DDL are the exporter's own (schema 3.7.2), without indices.
 """
 
 from __future__ import annotations
@@ -24,6 +24,9 @@ Int64 = npt.NDArray[np.int64]
 PROCESSES = 4
 LAYER, STEP, GRAPH = 30, 600, 50
 NAMES = 180
+BETWEEN, COPY = 900, 22_000  # ns between two kernels of a stream; of the copy after a step
+STREAM_SYNC = 3  # ENUM_CUPTI_SYNC_TYPE
+PAGEABLE_TO_DEVICE = {"copyKind": 1, "srcKind": 0, "dstKind": 2}  # ENUM_CUDA_MEMCPY_OPER, ENUM_CUDA_MEM_KIND
 EVENTS = ("KERNEL", "RUNTIME", "MEMCPY", "SYNCHRONIZATION", "MEMSET")
 CALLS = ("cudaLaunchKernel_v7000", "cudaStreamIsCapturing_v10000", "cudaEventQuery_v3020", "cudaEventRecord_v3020")
 BLOCKING = ("cudaStreamSynchronize_v3020", "cudaMemcpyAsync_v3020", "cudaGraphLaunch_v10000")
@@ -34,7 +37,8 @@ def insert(db: sqlite3.Connection, table: str, columns: dict[str, Int64 | int]) 
     rows = max(len(c) for c in columns.values() if isinstance(c, np.ndarray))
     required = [r[1] for r in db.execute(f"PRAGMA table_info({table})") if r[3] and r[1] not in columns]
     full = {**columns, **dict.fromkeys(required, 0)}
-    values = [c.tolist() if isinstance(c, np.ndarray) else [c] * rows for c in full.values()]
+    # int(): sqlite3 would bind numpy's own integers as blobs
+    values = [c.tolist() if isinstance(c, np.ndarray) else [int(c)] * rows for c in full.values()]
     names, marks = ", ".join(f'"{n}"' for n in full), ", ".join("?" * len(full))
     db.executemany(f"INSERT INTO {table} ({names}) VALUES ({marks})", zip(*values, strict=True))  # noqa: S608
 
@@ -54,6 +58,24 @@ class Strings:
         return ids
 
 
+def schedule(begin: int, pause: Int64, length: Int64) -> tuple[Int64, Int64, Int64]:
+    """When kernels are launched and start, and when the host has waited for the work of each step (then it copies).
+
+    A kernel starts when it is launched and the stream is free: its start is the work before it added to the running
+    maximum of (launch - work before it).
+    """
+    launched, start, waited = np.empty_like(length), np.empty_like(length), []
+    now = begin
+    for first in range(0, len(length), STEP):
+        of = slice(first, first + STEP)
+        launched[of] = now + np.cumsum(pause[of])
+        before = np.cumsum(length[of] + BETWEEN) - (length[of] + BETWEEN)
+        start[of] = np.maximum.accumulate(launched[of] + 1500 - before) + before
+        waited.append(max(int(start[of][-1] + length[of][-1]), int(launched[of][-1]) + 200))
+        now = waited[-1] + COPY
+    return launched, start, np.array(waited)
+
+
 def process(db: sqlite3.Connection, number: int, kernels: int, extra_calls: int, seed: int) -> None:
     """One process on one GPU: launches in steps of STEP kernels, every seventh step replayed as graphs."""
     rng = np.random.default_rng([seed, number])
@@ -68,12 +90,9 @@ def process(db: sqlite3.Connection, number: int, kernels: int, extra_calls: int,
     host[index % STEP == 0] += rng.lognormal(np.log(3e5), 1.0, len(index[index % STEP == 0])).astype(np.int64)
     call = np.where(replayed, 55_000, rng.lognormal(np.log(3600), 0.35, kernels).astype(np.int64) + 900)
     pause = np.where(leads, host + call + 450 * extra_calls, 0)
-    launched = 5_000_000_000 + 1_700_000 * number + np.cumsum(pause)
     length = rng.lognormal(np.log(6000), 1.0, kernels).astype(np.int64) + 800
     name = rng.choice(NAMES, kernels, p=rng.dirichlet(np.full(NAMES, 0.35)))
-    # A kernel starts when it is launched and the stream is free: start = end of the running maximum of (launch - work).
-    work = np.cumsum(length + 900) - (length + 900)
-    start = np.maximum.accumulate(launched + 1500 - work) + work
+    launched, start, waited = schedule(5_000_000_000 + 1_700_000 * number, pause, length)
     communicates = index % 61 == 60
     short = strings(*(f"kernel_{i}" for i in range(NAMES)), "ncclDevKernel_AllReduce_Sum_bf16_RING_LL")
     full = strings(
@@ -114,12 +133,15 @@ def process(db: sqlite3.Connection, number: int, kernels: int, extra_calls: int,
         other = {"start": before, "end": before + 300, "globalTid": thread}
         insert(db, "CUPTI_ACTIVITY_KIND_RUNTIME", {**other, "nameId": names[1 + extra % 3], "correlationId": 0})
     last = np.append(np.flatnonzero(np.diff(step)), kernels - 1)
-    waits = {"start": launched[last] + 100, "end": np.maximum(start[last] + length[last], launched[last] + 200)}
-    insert(
-        db,
-        "CUPTI_ACTIVITY_KIND_RUNTIME",
-        {**waits, "globalTid": owner + pid, "nameId": int(names[4]), "correlationId": kernels + 1 + step[last]},
-    )
+    waiting = {"start": launched[last] + 100, "end": waited, "correlationId": kernels + 1 + 2 * step[last]}
+    insert(db, "CUPTI_ACTIVITY_KIND_RUNTIME", {**waiting, "globalTid": owner + pid, "nameId": names[4]})
+    where = {"deviceId": number, "contextId": 1, "streamId": 7, "globalPid": owner}
+    insert(db, "CUPTI_ACTIVITY_KIND_SYNCHRONIZATION", {**waiting, **where, "syncType": STREAM_SYNC})
+    copying = {"start": waited + 2_000, "end": waited + COPY - 1_000, "correlationId": kernels + 2 + 2 * step[last]}
+    insert(db, "CUPTI_ACTIVITY_KIND_RUNTIME", {**copying, "globalTid": owner + pid, "nameId": names[5]})
+    at_gpu = {"start": copying["start"] + 12_000, "end": copying["end"] - 1_000}
+    copied = {**at_gpu, "correlationId": copying["correlationId"], "bytes": 1 << 16}
+    insert(db, "CUPTI_ACTIVITY_KIND_MEMCPY", {**copied, **where, **PAGEABLE_TO_DEVICE})
     ranges(db, strings("step", *(f"layer.{i}" for i in range(LAYER))), launched, owner + pid)
 
 
