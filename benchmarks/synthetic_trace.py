@@ -13,6 +13,7 @@ import shutil
 import sqlite3
 import sys
 from contextlib import closing
+from itertools import chain
 from pathlib import Path
 
 import numpy as np
@@ -22,25 +23,31 @@ BASE = Path(__file__).resolve().parent.parent / "sample_traces" / "h200" / "py_g
 Int64 = npt.NDArray[np.int64]
 
 PROCESSES = 4
+AT_ONCE = 500_000
 LAYER, STEP, GRAPH = 30, 600, 50
 NAMES = 180
 BETWEEN, COPY = 900, 22_000  # ns between two kernels of a stream; of the copy after a step
 STREAM_SYNC = 3  # ENUM_CUPTI_SYNC_TYPE
+SHAPE = {"gridY": 1, "gridZ": 1, "blockX": 256, "blockY": 1, "blockZ": 1, "registersPerThread": 64}
 PAGEABLE_TO_DEVICE = {"copyKind": 1, "srcKind": 0, "dstKind": 2}  # ENUM_CUDA_MEMCPY_OPER, ENUM_CUDA_MEM_KIND
 EVENTS = ("KERNEL", "RUNTIME", "MEMCPY", "SYNCHRONIZATION", "MEMSET")
 CALLS = ("cudaLaunchKernel_v7000", "cudaStreamIsCapturing_v10000", "cudaEventQuery_v3020", "cudaEventRecord_v3020")
 BLOCKING = ("cudaStreamSynchronize_v3020", "cudaMemcpyAsync_v3020", "cudaGraphLaunch_v10000")
 
 
-def insert(db: sqlite3.Connection, table: str, columns: dict[str, Int64 | int]) -> None:
-    """Append rows given as columns; other columns stay at 0 where the DDL wants a value, else null."""
-    rows = max(len(c) for c in columns.values() if isinstance(c, np.ndarray))
-    required = [r[1] for r in db.execute(f"PRAGMA table_info({table})") if r[3] and r[1] not in columns]
-    full = {**columns, **dict.fromkeys(required, 0)}
-    # int(): sqlite3 would bind numpy's own integers as blobs
-    values = [c.tolist() if isinstance(c, np.ndarray) else [int(c)] * rows for c in full.values()]
-    names, marks = ", ".join(f'"{n}"' for n in full), ", ".join("?" * len(full))
-    db.executemany(f"INSERT INTO {table} ({names}) VALUES ({marks})", zip(*values, strict=True))  # noqa: S608
+Columns = dict[str, "Int64 | int"]
+
+
+def insert(db: sqlite3.Connection, table: str, parts: list[Columns]) -> None:
+    """Append the rows of all parts in the order of their starts; where the DDL wants other columns, they are 0."""
+    required = [r[1] for r in db.execute(f"PRAGMA table_info({table})") if r[3] and r[1] not in parts[0]]
+    names = [*dict.fromkeys(name for part in parts for name in part), *required]
+    columns = [np.concatenate([np.broadcast_to(p.get(name, 0), len(p["start"])) for p in parts]) for name in names]
+    order = np.argsort(columns[names.index("start")], kind="stable")
+    quoted, marks = ", ".join(f'"{n}"' for n in names), ", ".join("?" * len(names))
+    for some in np.array_split(order, len(order) // AT_ONCE + 1):
+        rows = zip(*(column[some].tolist() for column in columns), strict=True)
+        db.executemany(f"INSERT INTO {table} ({quoted}) VALUES ({marks})", rows)  # noqa: S608
 
 
 class Strings:
@@ -49,9 +56,17 @@ class Strings:
     def __init__(self, db: sqlite3.Connection) -> None:
         self._db = db
         self._next = db.execute("SELECT max(id) FROM StringIds").fetchone()[0] + 1
+        self._short = self._added(*(f"kernel_{i}" for i in range(NAMES)), "ncclDevKernel_AllReduce_Sum_bf16_RING_LL")
+        full = (f"void at::native::kernel_{i}<float, {i}>(int)" for i in range(NAMES))
+        self._full = self._added(*full, "ncclDevKernel_AllReduce()")
+        self.calls = self._added(*CALLS, *BLOCKING)
+        self.ranges = self._added("step", *(f"layer.{i}" for i in range(LAYER)))
 
-    def __call__(self, *texts: str) -> Int64:
-        """Ids of new texts."""
+    def kernels(self, number: Int64) -> Columns:
+        """Both names of kernels; number NAMES is the collective."""
+        return {"shortName": self._short[number], "demangledName": self._full[number]}
+
+    def _added(self, *texts: str) -> Int64:
         ids = np.arange(self._next, self._next + len(texts))
         self._db.executemany("INSERT INTO StringIds VALUES (?, ?)", zip(ids.tolist(), texts, strict=True))
         self._next += len(texts)
@@ -76,10 +91,9 @@ def schedule(begin: int, pause: Int64, length: Int64) -> tuple[Int64, Int64, Int
     return launched, start, np.array(waited)
 
 
-def process(db: sqlite3.Connection, number: int, kernels: int, extra_calls: int, seed: int) -> None:
+def process(strings: Strings, number: int, kernels: int, extra_calls: int, seed: int) -> dict[str, list[Columns]]:
     """One process on one GPU: launches in steps of STEP kernels, every seventh step replayed as graphs."""
     rng = np.random.default_rng([seed, number])
-    strings = Strings(db)
     pid = 4100 + 13 * number
     owner = (1 << 48) | (pid << 24)
     index = np.arange(kernels)
@@ -94,68 +108,57 @@ def process(db: sqlite3.Connection, number: int, kernels: int, extra_calls: int,
     name = rng.choice(NAMES, kernels, p=rng.dirichlet(np.full(NAMES, 0.35)))
     launched, start, waited = schedule(5_000_000_000 + 1_700_000 * number, pause, length)
     communicates = index % 61 == 60
-    short = strings(*(f"kernel_{i}" for i in range(NAMES)), "ncclDevKernel_AllReduce_Sum_bf16_RING_LL")
-    full = strings(
-        *(f"void at::native::kernel_{i}<float, {i}>(int)" for i in range(NAMES)), "ncclDevKernel_AllReduce()"
-    )
     name = np.where(communicates, NAMES, name)
     correlation = np.cumsum(leads)
-    insert(
-        db,
-        "CUPTI_ACTIVITY_KIND_KERNEL",
-        {
-            "start": start,
-            "end": start + length,
-            "deviceId": number,
-            "contextId": 1,
-            "correlationId": correlation,
-            "streamId": np.where(communicates, 20, 7),
-            "globalPid": owner,
-            "shortName": short[name],
-            "demangledName": full[name],
-            "registersPerThread": 64,
-            "gridX": 1 + name * 7,
-            "gridY": 1,
-            "gridZ": 1,
-            "blockX": 256,
-            "blockY": 1,
-            "blockZ": 1,
-            "graphNodeId": np.where(replayed, 1 + index % GRAPH, 0),
-        },
-    )
-    at, took = launched[leads], call[leads]
-    thread = owner + pid + np.where(step[leads] % 2 == 0, 0, 57)
-    names = strings(*CALLS, *BLOCKING)
-    launch = {"start": at - took, "end": at, "globalTid": thread, "correlationId": correlation[leads]}
-    insert(db, "CUPTI_ACTIVITY_KIND_RUNTIME", {**launch, "nameId": np.where(replayed[leads], names[6], names[0])})
-    for extra in range(extra_calls):
-        before = at - took - 450 * (extra + 1)
-        other = {"start": before, "end": before + 300, "globalTid": thread}
-        insert(db, "CUPTI_ACTIVITY_KIND_RUNTIME", {**other, "nameId": names[1 + extra % 3], "correlationId": 0})
+    where = {"deviceId": number, "contextId": 1, "globalPid": owner}
+    work = {
+        "start": start,
+        "end": start + length,
+        **where,
+        "streamId": np.where(communicates, 20, 7),
+        "correlationId": correlation,
+        **strings.kernels(name),
+        **SHAPE,
+        "gridX": 1 + name * 7,
+        "graphNodeId": np.where(replayed, 1 + index % GRAPH, 0),
+    }
     last = np.append(np.flatnonzero(np.diff(step)), kernels - 1)
     waiting = {"start": launched[last] + 100, "end": waited, "correlationId": kernels + 1 + 2 * step[last]}
-    insert(db, "CUPTI_ACTIVITY_KIND_RUNTIME", {**waiting, "globalTid": owner + pid, "nameId": names[4]})
-    where = {"deviceId": number, "contextId": 1, "streamId": 7, "globalPid": owner}
-    insert(db, "CUPTI_ACTIVITY_KIND_SYNCHRONIZATION", {**waiting, **where, "syncType": STREAM_SYNC})
     copying = {"start": waited + 2_000, "end": waited + COPY - 1_000, "correlationId": kernels + 2 + 2 * step[last]}
-    insert(db, "CUPTI_ACTIVITY_KIND_RUNTIME", {**copying, "globalTid": owner + pid, "nameId": names[5]})
-    at_gpu = {"start": copying["start"] + 12_000, "end": copying["end"] - 1_000}
-    copied = {**at_gpu, "correlationId": copying["correlationId"], "bytes": 1 << 16}
-    insert(db, "CUPTI_ACTIVITY_KIND_MEMCPY", {**copied, **where, **PAGEABLE_TO_DEVICE})
-    ranges(db, strings("step", *(f"layer.{i}" for i in range(LAYER))), launched, owner + pid)
+    copied = {"start": waited + 14_000, "end": waited + COPY - 2_000, "correlationId": copying["correlationId"]}
+    names = strings.calls
+    at, took = launched[leads], call[leads]
+    thread = owner + pid + np.where(step[leads] % 2 == 0, 0, 57)
+    launch = {"start": at - took, "end": at, "globalTid": thread, "correlationId": correlation[leads]}
+    calls: list[Columns] = [{**launch, "nameId": np.where(replayed[leads], names[6], names[0])}]
+    for extra in range(extra_calls):
+        before = at - took - 450 * (extra + 1)
+        calls.append({"start": before, "end": before + 300, "globalTid": thread, "nameId": names[1 + extra % 3]})
+    calls.append({**waiting, "globalTid": owner + pid, "nameId": names[4]})
+    calls.append({**copying, "globalTid": owner + pid, "nameId": names[5]})
+    return {
+        "CUPTI_ACTIVITY_KIND_KERNEL": [work],
+        "CUPTI_ACTIVITY_KIND_RUNTIME": calls,
+        "CUPTI_ACTIVITY_KIND_MEMCPY": [{**copied, **where, "streamId": 7, "bytes": 1 << 16, **PAGEABLE_TO_DEVICE}],
+        "CUPTI_ACTIVITY_KIND_SYNCHRONIZATION": [{**waiting, **where, "streamId": 7, "syncType": STREAM_SYNC}],
+        "NVTX_EVENTS": ranges(strings.ranges, launched, owner + pid),
+    }
 
 
-def ranges(db: sqlite3.Connection, names: Int64, launched: Int64, thread: int) -> None:
+def ranges(names: Int64, launched: Int64, thread: int) -> list[Columns]:
     """A step range around STEP launches and a layer range around every LAYER of them."""
+    found: list[Columns] = []
     for size, text in ((STEP, lambda i: np.full(len(i), names[0])), (LAYER, lambda i: names[1 + i % LAYER])):
         edges = np.arange(0, len(launched), size)
         ends = launched[np.minimum(edges + size, len(launched)) - 1]
-        span = {"start": launched[edges] - (60 if size == STEP else 30), "end": ends + (60 if size == STEP else 30)}
-        insert(db, "NVTX_EVENTS", {**span, "eventType": 59, "globalTid": thread, "textId": text(np.arange(len(edges)))})
+        margin = 60 if size == STEP else 30
+        span = {"start": launched[edges] - margin, "end": ends + margin}
+        found.append({**span, "eventType": 59, "globalTid": thread, "textId": text(np.arange(len(edges)))})
+    return found
 
 
 def make(path: Path, kernels: int, calls_a_kernel: int = 3, seed: int = 1) -> None:
-    """Write the export."""
+    """Write the export: as in real ones, calls are written process by process, everything else by its start."""
     shutil.copyfile(BASE, path)
     with closing(sqlite3.connect(path)) as db:
         db.executescript("PRAGMA journal_mode=OFF; PRAGMA synchronous=OFF")
@@ -167,8 +170,13 @@ def make(path: Path, kernels: int, calls_a_kernel: int = 3, seed: int = 1) -> No
             other = dict(zip(columns, gpu, strict=True))
             other.update(id=number, cuDevice=number, uuid=f"synthetic-{number}", busLocation=f"0000:00:0{number}.0")
             db.execute(f"INSERT INTO TARGET_INFO_GPU VALUES ({', '.join('?' * len(gpu))})", list(other.values()))  # noqa: S608
-        for number in range(PROCESSES):
-            process(db, number, kernels // PROCESSES, calls_a_kernel - 1, seed)
+        strings = Strings(db)
+        job = [process(strings, number, kernels // PROCESSES, calls_a_kernel - 1, seed) for number in range(PROCESSES)]
+        for table in job[0]:
+            parts = [one[table] for one in job]
+            together = parts if table == "CUPTI_ACTIVITY_KIND_RUNTIME" else [list(chain.from_iterable(parts))]
+            for rows in together:
+                insert(db, table, rows)
         db.commit()
 
 
