@@ -24,6 +24,7 @@ Int64 = npt.NDArray[np.int64]
 
 PROCESSES = 4
 AT_ONCE = 500_000
+PAGE_BYTES = 4096  # of nsys; the bundled captures have smaller ones
 LAYER, STEP, GRAPH = 30, 600, 50
 NAMES = 180
 BETWEEN, COPY = 900, 22_000  # ns between two kernels of a stream; of the copy after a step
@@ -164,6 +165,8 @@ def make(path: Path, kernels: int, calls_a_kernel: int = 3, seed: int = 1) -> No
         db.executescript("PRAGMA journal_mode=OFF; PRAGMA synchronous=OFF")
         for table in (*(f"CUPTI_ACTIVITY_KIND_{name}" for name in EVENTS), "NVTX_EVENTS", "PROFILER_OVERHEAD"):
             db.execute(f"DELETE FROM {table}")  # noqa: S608
+        db.commit()
+        db.executescript(f"PRAGMA page_size={PAGE_BYTES}; VACUUM")
         gpu = db.execute("SELECT * FROM TARGET_INFO_GPU").fetchone()
         columns = [r[1] for r in db.execute("PRAGMA table_info(TARGET_INFO_GPU)")]
         for number in range(1, PROCESSES):
