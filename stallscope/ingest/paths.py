@@ -10,7 +10,7 @@ from stallscope.errors import InputError
 from stallscope.ingest.identify import is_trace
 
 _NUMBER = re.compile(r"(\d+)")
-_REPORT, _EXPORT = ".nsys-rep", ".sqlite"
+_REPORT, _EXPORT, _PACKED = ".nsys-rep", ".sqlite", ".gz"
 _TRACE_NAMES = (_REPORT, ".qdrep", ".pt.trace.json", ".pt.trace.json.gz")
 """What is called so but cannot be read is a failed rank and has to be told of."""
 
@@ -18,10 +18,15 @@ _TRACE_NAMES = (_REPORT, ".qdrep", ".pt.trace.json", ".pt.trace.json.gz")
 def rank_files(paths: Iterable[Path]) -> list[Path]:
     """Every path that is a trace, and the traces inside folders that are none, `rank10` after `rank9`.
 
-    A report and the SQLite export that nsys left beside it are one rank, not two.
+    A report and the SQLite export that nsys left beside it are one rank, not two, and so are a packed trace and the
+    unpacked one beside it.
     Raises `InputError` for a folder that neither is a trace nor holds one.
     """
-    return _without_twins([file for path in paths for file in (_inside(path) if path.is_dir() else [path])])
+    found = [file for path in paths for file in (_inside(path) if path.is_dir() else [path])]
+    once: dict[Path, Path] = {}
+    for file in found:
+        once.setdefault(file.resolve(), file)
+    return _without_twins(list(once.values()))
 
 
 def _inside(folder: Path) -> list[Path]:
@@ -38,7 +43,8 @@ def _inside(folder: Path) -> list[Path]:
 
 def _without_twins(files: list[Path]) -> list[Path]:
     """The export takes the place of its report, as it need not be made again, unless the report is newer."""
-    given, dropped = set(files), set[Path]()
+    given = set(files)
+    dropped = {file for file in files if file.suffix == _PACKED and file.with_suffix("") in given}
     for report in (file for file in files if file.suffix == _REPORT):
         export = report.with_suffix(_EXPORT)
         if export in given and is_trace(export) and is_trace(report):

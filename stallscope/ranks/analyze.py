@@ -24,6 +24,7 @@ Progress = Callable[[str, "float | None"], None]
 
 FAILED_RANK = "env.failed_rank"
 RANK_ORDER = "env.rank_order"
+SAME_RANK = "env.same_rank"
 
 
 def analyze_ranks(paths: Sequence[Path], options: Options) -> Analysis:
@@ -65,10 +66,19 @@ def compare_ranks(  # noqa: PLR0913 - keyword options of one call
     if not reports:
         first = min(failures)
         raise InputError(failures[first].what, file=paths[first].name, next_step=failures[first].next_step)
-    ranked, notes = _numbered(reports)
+    copies = _copies(reports)
+    ranked, notes = _numbered({p: report for p, report in reports.items() if p not in copies})
+    notes += [_same(paths[p].name, p, paths[first].name) for p, first in copies.items()]
     notes += [_failed(paths[p].name, p, failure) for p, failure in failures.items()]
     ranks = Ranks(tuple(s for rank in ranked for s in rank.summaries))
     return merged(ranked, compare(ranks, everything=everything), tuple(notes), everything=everything)
+
+
+def _copies(reports: dict[int, RankReport]) -> dict[int, int]:
+    """Positions of files that hold the same as one before them, and of that one: two ranks never wrote the same."""
+    first: dict[str, int] = {}
+    content = {position: report.analysis.sources[0].sha256 for position, report in reports.items()}
+    return {p: first[sha256] for p, sha256 in content.items() if first.setdefault(sha256, p) != p}
 
 
 def _numbered(reports: dict[int, RankReport]) -> tuple[list[Ranked], list[CaptureNote]]:
@@ -96,6 +106,12 @@ def _ranked(rank: int, report: RankReport) -> Ranked:
 def _named(summary: RankSummary, rank: int, *, several: bool) -> RankSummary:
     label = f"rank {rank} {summary.device}" if several else f"rank {rank}"
     return replace(summary, rank=rank, label=label, device=f"rank {rank} {summary.device}")
+
+
+def _same(name: str, position: int, other: str) -> CaptureNote:
+    return CaptureNote(
+        id=SAME_RANK, message=f"{name} (trace {position + 1}) was left out: it holds the same as {other}"
+    )
 
 
 def _failed(name: str, position: int, failure: RankFailure) -> CaptureNote:

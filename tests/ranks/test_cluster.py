@@ -3,6 +3,7 @@ from __future__ import annotations
 import gzip
 import json
 import os
+import shutil
 import sys
 from functools import partial
 from pathlib import Path
@@ -97,6 +98,34 @@ def test_a_damaged_rank_in_a_folder_is_told_of(folder: Path) -> None:
     (folder / "rank3.pt.trace.json.gz").write_bytes(b"")
     notes = analyze([folder], OPTIONS).capture.notes
     assert [note.id for note in notes if "rank3.pt.trace.json.gz" in note.message] == ["env.failed_rank"]
+
+
+def test_a_copy_of_a_rank_is_left_out_and_told_of(folder: Path) -> None:
+    shutil.copy(folder / "rank1.pt.trace.json.gz", folder / "rank5.pt.trace.json.gz")
+    found = analyze([folder], OPTIONS)
+    messages = [note.message for note in found.capture.notes if note.id == "env.same_rank"]
+    assert messages == ["rank5.pt.trace.json.gz (trace 4) was left out: it holds the same as rank1.pt.trace.json.gz"]
+    assert [source.rank for source in found.sources] == [0, 1, 2]
+    assert "env.rank_order" not in {note.id for note in found.capture.notes}
+
+
+def test_one_file_given_twice_is_one_trace(folder: Path) -> None:
+    rank = folder / "rank1.pt.trace.json.gz"
+    (folder / "link.json.gz").symlink_to(rank)
+    assert rank_files([rank, folder / "link.json.gz", rank]) == [rank]
+    assert len(rank_files([rank, folder])) == 3
+    assert [source.rank for source in analyze([rank, rank], OPTIONS).sources] == [1]
+
+
+def test_a_packed_trace_and_the_unpacked_one_are_one_rank(folder: Path) -> None:
+    packed = folder / "rank1.pt.trace.json.gz"
+    unpacked = folder / "rank1.pt.trace.json"
+    unpacked.write_bytes(gzip.decompress(packed.read_bytes()))
+    assert [path.name for path in rank_files([folder])] == [
+        "rank0.pt.trace.json.gz",
+        "rank1.pt.trace.json",
+        "rank2.pt.trace.json.gz",
+    ]
 
 
 def test_a_report_and_its_export_are_one_rank(tmp_path: Path) -> None:
