@@ -40,6 +40,7 @@ class ExportSource(Protocol):
     def records(self, table: str, columns: Mapping[str, PlainKind]) -> list[tuple[Any, ...]]:
         """The wanted columns of a small table, a tuple a row in file order; what is missing comes back as None.
 
+        A missing text may come back as an empty one.
         Integers are signed 64 bit (ids above 2^63 wrap, as SQLite stores them), bytes that are not UTF-8 are replaced.
         """
 
