@@ -21,9 +21,10 @@ import numpy.typing as npt
 
 BASE = Path(__file__).resolve().parent.parent / "sample_traces" / "h200" / "py_gpt_train.sqlite"
 Int64 = npt.NDArray[np.int64]
+Columns = dict[str, "Int64 | int"]
 
 PROCESSES = 4
-AT_ONCE = 500_000
+ROWS_AT_ONCE = 500_000
 PAGE_BYTES = 4096  # of nsys; the bundled captures have smaller ones
 LAYER, STEP, GRAPH = 30, 600, 50
 NAMES = 180
@@ -36,17 +37,17 @@ CALLS = ("cudaLaunchKernel_v7000", "cudaStreamIsCapturing_v10000", "cudaEventQue
 BLOCKING = ("cudaStreamSynchronize_v3020", "cudaMemcpyAsync_v3020", "cudaGraphLaunch_v10000")
 
 
-Columns = dict[str, "Int64 | int"]
-
-
 def insert(db: sqlite3.Connection, table: str, parts: list[Columns]) -> None:
-    """Append the rows of all parts in the order of their starts; where the DDL wants other columns, they are 0."""
+    """Append the rows of all parts in the order of their starts; a column that a part or all of them lack is 0.
+
+    Columns that the DDL does not ask for and no part has stay null.
+    """
     required = [r[1] for r in db.execute(f"PRAGMA table_info({table})") if r[3] and r[1] not in parts[0]]
     names = [*dict.fromkeys(name for part in parts for name in part), *required]
     columns = [np.concatenate([np.broadcast_to(p.get(name, 0), len(p["start"])) for p in parts]) for name in names]
     order = np.argsort(columns[names.index("start")], kind="stable")
     quoted, marks = ", ".join(f'"{n}"' for n in names), ", ".join("?" * len(names))
-    for some in np.array_split(order, len(order) // AT_ONCE + 1):
+    for some in np.array_split(order, len(order) // ROWS_AT_ONCE + 1):
         rows = zip(*(column[some].tolist() for column in columns), strict=True)
         db.executemany(f"INSERT INTO {table} ({quoted}) VALUES ({marks})", rows)  # noqa: S608
 
@@ -111,7 +112,7 @@ def process(strings: Strings, number: int, kernels: int, extra_calls: int, seed:
     communicates = index % 61 == 60
     name = np.where(communicates, NAMES, name)
     correlation = np.cumsum(leads)
-    where = {"deviceId": number, "contextId": 1, "globalPid": owner}
+    where = {"deviceId": number, "contextId": 1, "globalPid": owner, "streamId": 7}
     work = {
         "start": start,
         "end": start + length,
@@ -126,7 +127,7 @@ def process(strings: Strings, number: int, kernels: int, extra_calls: int, seed:
     last = np.append(np.flatnonzero(np.diff(step)), kernels - 1)
     waiting = {"start": launched[last] + 100, "end": waited, "correlationId": kernels + 1 + 2 * step[last]}
     copying = {"start": waited + 2_000, "end": waited + COPY - 1_000, "correlationId": kernels + 2 + 2 * step[last]}
-    copied = {"start": waited + 14_000, "end": waited + COPY - 2_000, "correlationId": copying["correlationId"]}
+    copied = {**copying, "start": waited + 14_000, "end": waited + COPY - 2_000}
     names = strings.calls
     at, took = launched[leads], call[leads]
     thread = owner + pid + np.where(step[leads] % 2 == 0, 0, 57)
@@ -140,8 +141,8 @@ def process(strings: Strings, number: int, kernels: int, extra_calls: int, seed:
     return {
         "CUPTI_ACTIVITY_KIND_KERNEL": [work],
         "CUPTI_ACTIVITY_KIND_RUNTIME": calls,
-        "CUPTI_ACTIVITY_KIND_MEMCPY": [{**copied, **where, "streamId": 7, "bytes": 1 << 16, **PAGEABLE_TO_DEVICE}],
-        "CUPTI_ACTIVITY_KIND_SYNCHRONIZATION": [{**waiting, **where, "streamId": 7, "syncType": STREAM_SYNC}],
+        "CUPTI_ACTIVITY_KIND_MEMCPY": [{**copied, **where, "bytes": 1 << 16, **PAGEABLE_TO_DEVICE}],
+        "CUPTI_ACTIVITY_KIND_SYNCHRONIZATION": [{**waiting, **where, "syncType": STREAM_SYNC}],
         "NVTX_EVENTS": ranges(strings.ranges, launched, owner + pid),
     }
 
@@ -149,10 +150,10 @@ def process(strings: Strings, number: int, kernels: int, extra_calls: int, seed:
 def ranges(names: Int64, launched: Int64, thread: int) -> list[Columns]:
     """A step range around STEP launches and a layer range around every LAYER of them."""
     found: list[Columns] = []
-    for size, text in ((STEP, lambda i: np.full(len(i), names[0])), (LAYER, lambda i: names[1 + i % LAYER])):
+    step, layer = (lambda i: np.full(len(i), names[0])), (lambda i: names[1 + i % LAYER])
+    for size, margin, text in ((STEP, 60, step), (LAYER, 30, layer)):
         edges = np.arange(0, len(launched), size)
         ends = launched[np.minimum(edges + size, len(launched)) - 1]
-        margin = 60 if size == STEP else 30
         span = {"start": launched[edges] - margin, "end": ends + margin}
         found.append({**span, "eventType": 59, "globalTid": thread, "textId": text(np.arange(len(edges)))})
     return found

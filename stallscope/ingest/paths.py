@@ -42,14 +42,20 @@ def _inside(folder: Path) -> list[Path]:
 
 
 def _without_twins(files: list[Path]) -> list[Path]:
-    """The export takes the place of its report, as it need not be made again, unless the report is newer."""
-    given = set(files)
-    dropped = {file for file in files if file.suffix == _PACKED and file.with_suffix("") in given}
-    for report in (file for file in files if file.suffix == _REPORT):
-        export = report.with_suffix(_EXPORT)
-        if export in given and is_trace(export) and is_trace(report):
-            dropped.add(export if export.stat().st_mtime < report.stat().st_mtime else report)
+    """What was made from a file takes its place, as it need not be made again, unless the file is newer."""
+    given, dropped = set(files), set[Path]()
+    for file in files:
+        made = _made_from(file)
+        if made in given and is_trace(made) and is_trace(file):
+            dropped.add(made if made.stat().st_mtime < file.stat().st_mtime else file)
     return [file for file in files if file not in dropped]
+
+
+def _made_from(file: Path) -> Path | None:
+    """What nsys exports a report to, and what a packed trace is unpacked to."""
+    if file.suffix == _REPORT:
+        return file.with_suffix(_EXPORT)
+    return file.with_suffix("") if file.suffix == _PACKED else None
 
 
 def _natural(path: Path) -> list[tuple[int, str]]:

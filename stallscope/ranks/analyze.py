@@ -68,17 +68,18 @@ def compare_ranks(  # noqa: PLR0913 - keyword options of one call
         raise InputError(failures[first].what, file=paths[first].name, next_step=failures[first].next_step)
     copies = _copies(reports)
     ranked, notes = _numbered({p: report for p, report in reports.items() if p not in copies})
-    notes += [_same(paths[p].name, p, paths[first].name) for p, first in copies.items()]
-    notes += [_failed(paths[p].name, p, failure) for p, failure in failures.items()]
+    same = (_left_out(SAME_RANK, paths, p, f"it holds the same as {paths[first].name}") for p, first in copies.items())
+    failed = (_left_out(FAILED_RANK, paths, p, failure.what) for p, failure in failures.items())
+    notes += [*same, *failed]
     ranks = Ranks(tuple(s for rank in ranked for s in rank.summaries))
     return merged(ranked, compare(ranks, everything=everything), tuple(notes), everything=everything)
 
 
 def _copies(reports: dict[int, RankReport]) -> dict[int, int]:
     """Positions of files that hold the same as one before them, and of that one: two ranks never wrote the same."""
-    first: dict[str, int] = {}
     content = {position: report.analysis.sources[0].sha256 for position, report in reports.items()}
-    return {p: first[sha256] for p, sha256 in content.items() if first.setdefault(sha256, p) != p}
+    first = {sha256: position for position, sha256 in reversed(content.items())}
+    return {position: first[sha256] for position, sha256 in content.items() if first[sha256] != position}
 
 
 def _numbered(reports: dict[int, RankReport]) -> tuple[list[Ranked], list[CaptureNote]]:
@@ -108,11 +109,5 @@ def _named(summary: RankSummary, rank: int, *, several: bool) -> RankSummary:
     return replace(summary, rank=rank, label=label, device=f"rank {rank} {summary.device}")
 
 
-def _same(name: str, position: int, other: str) -> CaptureNote:
-    return CaptureNote(
-        id=SAME_RANK, message=f"{name} (trace {position + 1}) was left out: it holds the same as {other}"
-    )
-
-
-def _failed(name: str, position: int, failure: RankFailure) -> CaptureNote:
-    return CaptureNote(id=FAILED_RANK, message=f"{name} (trace {position + 1}) was left out: {failure.what}")
+def _left_out(note: str, paths: Sequence[Path], position: int, why: str) -> CaptureNote:
+    return CaptureNote(id=note, message=f"{paths[position].name} (trace {position + 1}) was left out: {why}")

@@ -128,6 +128,12 @@ def test_a_packed_trace_and_the_unpacked_one_are_one_rank(folder: Path) -> None:
     ]
 
 
+def test_what_cannot_be_read_does_not_take_the_place_of_the_packed_trace(folder: Path) -> None:
+    (folder / "rank1.pt.trace.json").write_bytes(b"")
+    assert (folder / "rank1.pt.trace.json.gz") in rank_files([folder])
+    assert [source.rank for source in analyze([folder], OPTIONS).sources] == [0, 1, 2]
+
+
 def test_a_report_and_its_export_are_one_rank(tmp_path: Path) -> None:
     report, export = tmp_path / "rank0.nsys-rep", tmp_path / "rank0.sqlite"
     report.write_bytes(b"NVIDIA Tegra Profiler Report 2023@4@4@54-1v0.")
